@@ -1,0 +1,29 @@
+//! Registers that did not fit.
+
+use crate::model::Inspection;
+use crate::rules::{Drafts, Rule, kernels};
+
+#[cfg(test)]
+mod tests;
+
+pub(super) static RULE: Rule = Rule {
+    code: "register-spill",
+    shipped: None,
+    what: "A kernel's metadata notes spilled vector or scalar registers.",
+    why: "Spilled values travel through memory or through lanes of other registers on the \
+          critical path.",
+    fix: "Lower the register pressure: fewer packets in flight, smaller unrolling.",
+    source: "AMDGPU .vgpr_spill_count and .sgpr_spill_count.",
+    check,
+};
+
+fn check(inspection: &Inspection, _: &crate::Options, drafts: &mut Drafts) {
+    for (image, kernel) in kernels(inspection) {
+        let vector = kernel.vgpr_spills.unwrap_or(0);
+        let scalar = kernel.sgpr_spills.unwrap_or(0);
+        if vector > 0 || scalar > 0 {
+            let message = format!("spills {vector} vector and {scalar} scalar registers");
+            drafts.kernel(image, kernel, message);
+        }
+    }
+}
