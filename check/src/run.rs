@@ -1,0 +1,291 @@
+//! Runs a plan on a session and compares everything that it leaves with the contract.
+
+use xreduce_contract::{Kernel, Status, Workspace, epoch};
+
+use crate::backend::{BackendError, Launch, Region, Session, Sharing, Value};
+use crate::buffers::{Before, Buffers, Expected};
+use crate::fault::{Fault, Step, What};
+use crate::plan::{Call, Callable, Ending, Plan};
+use crate::random::Random;
+use crate::state::{self, After};
+use crate::values;
+
+/// Why a plan did not run to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// A kernel broke the contract.
+    Fault(Box<Fault>),
+    /// Nothing can be said of the kernels: the backend failed.
+    Backend(BackendError),
+}
+
+impl From<BackendError> for Stop {
+    fn from(error: BackendError) -> Self {
+        Stop::Backend(error)
+    }
+}
+
+/// The ranks' memory in one plan.
+struct Ranks<'a> {
+    session: &'a mut dyn Session,
+    workspace: Workspace,
+    workspaces: Vec<Region>,
+    buffers: Vec<Buffers>,
+    /// The epoch that every header holds.
+    epoch: u32,
+    /// Calls made, for the fault's place.
+    calls: usize,
+}
+
+/// One call as its fault names it.
+struct Place<'a> {
+    call: &'a Call,
+    number: usize,
+    step: Step,
+}
+
+impl Place<'_> {
+    fn fault(&self, rank: Option<u32>, what: What) -> Stop {
+        Stop::Fault(Box::new(Fault {
+            call: self.number,
+            kernel: self.call.kernel.symbol(),
+            count: self.call.count,
+            step: self.step,
+            rank,
+            what,
+        }))
+    }
+}
+
+/// Runs `plan`, whose calls are all of the session's world, and gives the kernels of the calls that
+/// were right, in order. `focus` is the kernel that the ending uses.
+///
+/// # Errors
+/// [`Stop`] at the first fault. The session's memory, and on some backends the session, is spoilt then.
+pub fn run(session: &mut dyn Session, plan: &Plan, focus: Callable) -> Result<Vec<Kernel>, Stop> {
+    let mut ranks = Ranks::prepare(session, plan, focus)?;
+    let mut right = Vec::new();
+    for call in &plan.calls {
+        ranks.call(call, Step::Call)?;
+        right.push(call.kernel);
+    }
+    let mut random = Random::new(!plan.seed);
+    let limits = ranks.session.limits();
+    match plan.ending {
+        Ending::Quiet => {}
+        Ending::OverCapacity => {
+            let count = focus.kernel.capacity(plan.inbox_bytes).saturating_add(1);
+            ranks.over_capacity(&Call::with_count(focus, count, &limits, &mut random))?;
+        }
+        Ending::Absent(absent) => {
+            let mut draw = || loop {
+                let call = Call::draw(focus, plan.inbox_bytes, &limits, &mut random);
+                // A call without elements waits for nobody.
+                if call.count > 0 {
+                    break call;
+                }
+            };
+            let (spoilt, recovered) = (draw(), draw());
+            ranks.absent(&spoilt, absent)?;
+            ranks.start(0)?;
+            ranks.call(&recovered, Step::Recovered)?;
+            right.push(recovered.kernel);
+        }
+    }
+    Ok(right)
+}
+
+impl<'a> Ranks<'a> {
+    fn prepare(session: &'a mut dyn Session, plan: &Plan, focus: Callable) -> Result<Self, Stop> {
+        let world = focus.kernel.world;
+        let workspace = Workspace::new(world, plan.inbox_bytes)
+            .ok_or_else(|| BackendError::unable(format!("{} bytes are no size of an inbox", plan.inbox_bytes)))?;
+        session.clear();
+        let (mut workspaces, mut buffers) = (Vec::new(), Vec::new());
+        // Room for the longest message of any kernel, and for one element too many.
+        let elements = plan.inbox_bytes / focus.kernel.element.bytes() + 1;
+        for rank in 0..world.ranks() {
+            workspaces.push(session.allocate(rank, workspace.bytes(), Sharing::Peers)?);
+            buffers.push(Buffers::allocate(session, rank, focus.kernel.element, elements)?);
+        }
+        let mut ranks = Self { session, workspace, workspaces, buffers, epoch: 0, calls: 0 };
+        ranks.start(plan.start_epoch)?;
+        Ok(ranks)
+    }
+
+    /// Prepares every workspace, as if `epoch` calls had gone before.
+    fn start(&mut self, epoch: u32) -> Result<(), Stop> {
+        let mut memory = vec![0; usize::try_from(self.workspace.bytes()).unwrap_or(0)];
+        self.workspace.prepare(&mut memory).map_err(BackendError::unable)?;
+        if let Some(word) = memory.first_chunk_mut::<4>() {
+            *word = epoch.to_le_bytes();
+        }
+        for workspace in &self.workspaces {
+            self.session.write(*workspace, 0, &memory)?;
+        }
+        self.epoch = epoch;
+        Ok(())
+    }
+
+    /// A call to which every rank comes: right sums, and the state that the contract wants.
+    fn call(&mut self, call: &Call, step: Step) -> Result<(), Stop> {
+        let place = self.place(call, step);
+        let (inputs, before) = self.fill(call)?;
+        let sum = values::sum(call.kernel.element, &inputs);
+        self.launch(&place, |_| true, self.session.limits().ample_spin)?;
+        let is_call = call.count > 0;
+        if is_call {
+            self.epoch = epoch::next(self.epoch);
+        }
+        let after = After { epoch: self.epoch, wire: is_call.then_some(call.kernel.wire), over_capacity: false };
+        // A rank that gave up explains every other fault: look at the workspaces first.
+        self.verify_workspaces(&place, after)?;
+        self.verify_buffers(&place, &before, Expected::Sum { sum: &sum, inputs: &inputs })
+    }
+
+    /// A message that is too long is no call: every rank says so and nothing else changes.
+    fn over_capacity(&mut self, call: &Call) -> Result<(), Stop> {
+        let place = self.place(call, Step::OverCapacity);
+        let (_, before) = self.fill(call)?;
+        self.launch(&place, |_| true, self.session.limits().ample_spin)?;
+        self.verify_workspaces(&place, After { epoch: self.epoch, wire: None, over_capacity: true })?;
+        self.verify_buffers(&place, &before, Expected::Untouched)
+    }
+
+    /// Rule 6: the others give up on a rank that does not come, and say on whom; that rank, when it
+    /// comes, and all ranks in a further call, end without waiting and without a new reason.
+    fn absent(&mut self, call: &Call, absent: u32) -> Result<(), Stop> {
+        let limits = self.session.limits();
+        let low = epoch::next(self.epoch) & 0x00FF_FFFF;
+
+        let place = self.place(call, Step::Absent);
+        let (_, before) = self.fill(call)?;
+        self.launch(&place, |rank| rank != absent, limits.short_spin)?;
+        let mut timed_out = false;
+        let expected = format!("timed out or told, waiting for rank {absent} in call {low}");
+        for rank in (0..call.kernel.world.ranks()).filter(|rank| *rank != absent) {
+            let (status, fits) = self.status(rank, |status| match status {
+                Status::TimedOut { awaited, epoch } | Status::PeerGaveUp { awaited, epoch } => {
+                    (awaited, epoch) == (absent, low)
+                }
+                _ => false,
+            })?;
+            if !fits {
+                return Err(wrong_status(&place, rank, status, expected));
+            }
+            timed_out |= matches!(Status::decode(status), Status::TimedOut { .. });
+        }
+        if !timed_out {
+            let message = "every rank says that a peer gave up, none that it timed out".to_owned();
+            return Err(place.fault(None, What::Kernel { message }));
+        }
+        self.verify_buffers(&place, &before, Expected::Anything)?;
+
+        let place = Place { step: Step::Late, ..place };
+        self.launch(&place, |rank| rank == absent, limits.ample_spin)?;
+        let (status, fits) = self.status(
+            absent,
+            |status| matches!(status, Status::PeerGaveUp { awaited, epoch } if (awaited, epoch) == (absent, low)),
+        )?;
+        if !fits {
+            let expected = format!("told that a peer gave up, waiting for rank {absent} in call {low}");
+            return Err(wrong_status(&place, absent, status, expected));
+        }
+        self.verify_buffers(&place, &before, Expected::Anything)?;
+
+        let place = self.place(call, Step::Spoilt);
+        let first = self.statuses()?;
+        self.launch(&place, |_| true, limits.ample_spin)?;
+        for (rank, (was, is)) in (0..).zip(first.into_iter().zip(self.statuses()?)) {
+            if was != is {
+                let expected = format!("{} ({was:#010x}) as before", Status::decode(was));
+                return Err(wrong_status(&place, rank, is, expected));
+            }
+        }
+        self.verify_buffers(&place, &before, Expected::Anything)
+    }
+
+    fn place<'c>(&mut self, call: &'c Call, step: Step) -> Place<'c> {
+        self.calls += 1;
+        Place { call, number: self.calls, step }
+    }
+
+    /// Draws every rank's elements and writes them; gives them, and all bytes of the buffers.
+    fn fill(&mut self, call: &Call) -> Result<(Vec<Vec<u8>>, Vec<Before>), Stop> {
+        let mut random = Random::new(call.seed);
+        let (mut inputs, mut before) = (Vec::new(), Vec::new());
+        for (rank, buffers) in call.ranks.iter().zip(&self.buffers) {
+            let data = values::generate(call.kernel.element, call.values, call.count as usize, &mut random);
+            before.push(buffers.fill(self.session, rank, &data)?);
+            inputs.push(data);
+        }
+        Ok((inputs, before))
+    }
+
+    fn launch(&mut self, place: &Place<'_>, comes: impl Fn(u32) -> bool, spin_limit: u32) -> Result<(), Stop> {
+        let call = place.call;
+        let launches: Vec<Launch> = (0..)
+            .zip(call.ranks.iter().zip(&self.buffers))
+            .filter(|(rank, _)| comes(*rank))
+            .map(|(rank, (part, buffers))| {
+                let words = [call.count, rank, part.blocks, part.threads, self.workspace.inbox_bytes(), spin_limit];
+                let workspaces = self.workspaces.iter().map(|region| Value::Address { region: *region, offset: 0 });
+                let arguments =
+                    { buffers.arguments(part) }.into_iter().chain(words.map(Value::Word)).chain(workspaces).collect();
+                let symbol = call.kernel.symbol();
+                Launch { rank, symbol, arguments, blocks: part.blocks, threads: part.threads }
+            })
+            .collect();
+        self.session.launch(&launches, call.seed).map_err(|error| {
+            if error.by_kernel {
+                place.fault(None, What::Kernel { message: error.message })
+            } else {
+                Stop::Backend(error)
+            }
+        })
+    }
+
+    fn verify_workspaces(&mut self, place: &Place<'_>, after: After) -> Result<(), Stop> {
+        let world = place.call.kernel.world;
+        let mut memory = vec![0; usize::try_from(self.workspace.bytes()).unwrap_or(0)];
+        for (rank, region) in (0..).zip(&self.workspaces) {
+            self.session.read(*region, 0, &mut memory)?;
+            if let Some(what) = state::verify(&memory, &self.workspace, world, rank, after) {
+                return Err(place.fault(Some(rank), what));
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_buffers(&mut self, place: &Place<'_>, before: &[Before], expected: Expected<'_>) -> Result<(), Stop> {
+        for (rank, (buffers, before)) in (0..).zip(self.buffers.iter().zip(before)) {
+            if let Some(what) = buffers.verify(self.session, before, expected)? {
+                return Err(place.fault(Some(rank), what));
+            }
+        }
+        Ok(())
+    }
+
+    fn statuses(&mut self) -> Result<Vec<u32>, Stop> {
+        let mut statuses = Vec::new();
+        for region in &self.workspaces {
+            let mut memory = [0; 16];
+            self.session.read(*region, 0, &mut memory)?;
+            let [_, status, ..] = state::header(&memory);
+            statuses.push(status);
+        }
+        Ok(statuses)
+    }
+
+    /// A rank's status word, and whether it is as wanted.
+    fn status(&mut self, rank: u32, wanted: impl Fn(Status) -> bool) -> Result<(u32, bool), Stop> {
+        let status = self.statuses()?.get(rank as usize).copied().unwrap_or(0);
+        Ok((status, wanted(Status::decode(status))))
+    }
+}
+
+fn wrong_status(place: &Place<'_>, rank: u32, saw: u32, expected: String) -> Stop {
+    let saw = format!("{} ({saw:#010x})", Status::decode(saw));
+    let offset = xreduce_contract::workspace::STATUS;
+    place.fault(Some(rank), What::Word { name: "status".to_owned(), offset, saw, expected })
+}
