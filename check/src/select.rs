@@ -14,10 +14,8 @@ use crate::run::{Stop, run};
 #[derive(Debug, Clone)]
 pub struct Selection {
     kernels: Option<GlobMatcher>,
-    /// First seed.
-    pub first_seed: u64,
-    /// Number of seeds.
-    pub seeds: u32,
+    first_seed: u64,
+    seeds: u32,
 }
 
 /// How far a check has come.
@@ -32,13 +30,14 @@ pub struct Progress<'a> {
 }
 
 impl Selection {
-    /// Kernels whose `symbol` or `target/symbol` matches `glob` (none: all), seeds from 1 on.
+    /// Kernels whose `symbol` or `target/symbol` matches `glob` (none: all), and `seeds` seeds from
+    /// `first_seed` on.
     ///
     /// # Errors
     /// A glob that is none.
-    pub fn new(glob: Option<&str>, seeds: u32) -> Result<Self, globset::Error> {
+    pub fn new(glob: Option<&str>, first_seed: u64, seeds: u32) -> Result<Self, globset::Error> {
         let kernels = glob.map(|glob| Glob::new(glob).map(|glob| glob.compile_matcher())).transpose()?;
-        Ok(Self { kernels, first_seed: 1, seeds })
+        Ok(Self { kernels, first_seed, seeds })
     }
 
     fn wants(&self, target: &str, symbol: &str) -> bool {

@@ -17,6 +17,9 @@ pub(crate) struct After {
     pub(crate) over_capacity: bool,
 }
 
+/// Bytes that are compared at once.
+const PIECE: usize = 128;
+
 /// The words {epoch, status, abort, 0} of a workspace's first 16 bytes.
 pub(crate) fn header(memory: &[u8]) -> [u32; 4] {
     [EPOCH, STATUS, ABORT, 12].map(|offset| word(memory, offset))
@@ -81,31 +84,36 @@ fn flags(memory: &[u8], workspace: &Workspace, world: World, rank: u32, after: A
 fn areas(memory: &[u8], workspace: &Workspace, world: World, after: After) -> Option<What> {
     let (sentinel, stage) = (workspace.sentinel_inbox(0, 0), workspace.stage(0));
     let nothing = |_| false;
-    first_other(memory, sentinel, stage, u32::MAX, nothing, "a sentinel inbox").or_else(|| {
+    first_other(memory, sentinel, stage, 0xFF, nothing, "a sentinel inbox").or_else(|| {
         if after.wire.is_none() || !epoch::refills_ll(after.epoch) {
             return None;
         }
         let start = workspace.ll_inbox(epoch::bank(after.epoch), 0);
         let end = start + u64::from(world.ranks()) * u64::from(workspace.inbox_bytes());
-        first_other(memory, start, end, u32::MAX, nothing, "an ll inbox to be refilled at this epoch")
+        first_other(memory, start, end, 0xFF, nothing, "an ll inbox to be refilled at this epoch")
     })
 }
 
-/// The first word from `start` to `end` that is not `expected`, apart from those that `named` excepts.
+/// The first word from `start` to `end` that does not have `expected` in all its bytes, apart from those
+/// that `named` excepts. Most areas are as they must be, and large: they are compared as wholes.
 fn first_other(
     memory: &[u8],
     start: u64,
     end: u64,
-    expected: u32,
+    expected: u8,
     named: impl Fn(u64) -> bool,
     name: &str,
 ) -> Option<What> {
+    let whole = [expected; PIECE];
+    let piece = |at: u64| usize::try_from(at).ok().and_then(|at| memory.get(at..));
     (start..end)
-        .step_by(4)
+        .step_by(PIECE)
+        .filter(|at| at + PIECE as u64 > end || piece(*at).is_none_or(|rest| !rest.starts_with(&whole)))
+        .flat_map(|at| (at..end.min(at + PIECE as u64)).step_by(4))
         .filter(|offset| !named(*offset))
         .map(|offset| (offset, word(memory, offset)))
-        .find(|(_, saw)| *saw != expected)
-        .map(|(offset, saw)| wrong(name, offset, saw, expected))
+        .find(|(_, saw)| *saw != u32::from_le_bytes([expected; 4]))
+        .map(|(offset, saw)| wrong(name, offset, saw, u32::from_le_bytes([expected; 4])))
 }
 
 fn wrong(name: &str, offset: u64, saw: u32, expected: u32) -> What {
