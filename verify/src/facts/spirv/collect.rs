@@ -18,6 +18,7 @@ use crate::symbols::is_spirv_assert;
 const OPENCL_PRINTF: u32 = 184;
 const DECORATION_LINKAGE: u32 = 41;
 const LINKAGE_IMPORT: u32 = 1;
+const DECORATION_BUILT_IN: u32 = 11;
 const MODE_LOCAL_SIZE: u32 = 17;
 const MODE_SUBGROUP_SIZE: u32 = 35;
 
@@ -45,6 +46,8 @@ pub(super) struct Collector {
     names: BTreeMap<u32, String>,
     /// Id to linkage name; true for an import.
     linkage: BTreeMap<u32, (String, bool)>,
+    /// Variables that the device provides; LLVM gives them import linkage as well.
+    built_ins: BTreeSet<u32>,
     types: Types,
     functions: BTreeMap<u32, Function>,
     current: u32,
@@ -108,6 +111,9 @@ impl Collector {
                 let (name, used) = string(rest);
                 let import = rest.get(used) == Some(&LINKAGE_IMPORT);
                 self.linkage.insert(*id, (name, import));
+            }
+            (Op::Decorate, [id, DECORATION_BUILT_IN, ..]) => {
+                self.built_ins.insert(*id);
             }
             (Op::Function, [_, id, ..]) => {
                 self.current = *id;
@@ -204,8 +210,9 @@ impl Collector {
     }
 
     fn linked(&self, want_import: bool) -> Vec<String> {
-        let mut names: Vec<String> =
-            self.linkage.values().filter(|(_, import)| *import == want_import).map(|(name, _)| name.clone()).collect();
+        let linked =
+            self.linkage.iter().filter(|(id, (_, import))| *import == want_import && !self.built_ins.contains(id));
+        let mut names: Vec<String> = linked.map(|(_, (name, _))| name.clone()).collect();
         names.sort_unstable();
         names.dedup();
         names
