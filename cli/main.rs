@@ -1,1 +1,67 @@
-fn main() {}
+//! The command `xreduce`: one file per subcommand, each parses, calls a crate and prints.
+//!
+//! Exit codes, the same for every subcommand: 0 all well; 1 the work found a fault; 2 wrong usage or an input that cannot be
+//! opened; 3 could not be decided.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the command: it prints")]
+
+mod build;
+mod targets;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Generates, verifies and checks small-message allreduce kernels for AMD, NVIDIA and Intel GPUs.
+#[derive(Parser)]
+#[command(name = "xreduce", version, disable_help_subcommand = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Build(build::Args),
+    Targets(targets::Args),
+    /// Lowers one module from standard input to standard output: what `build` starts for each.
+    #[command(hide = true, name = build::WORKER)]
+    LowerModule,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Build(args) => build::run(&args),
+        Command::Targets(args) => targets::run(&args),
+        Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(cause) => {
+                eprintln!("xreduce: {cause}");
+                ExitCode::from(USAGE)
+            }
+        },
+    }
+}
+
+/// Exit code: the work found a fault.
+const FAULT: u8 = 1;
+/// Exit code: wrong usage, or an input that cannot be opened.
+const USAGE: u8 = 2;
+
+/// Prints each error and gives the exit code that fits them.
+fn fail(errors: &[xreduce_codegen::Error]) -> ExitCode {
+    use xreduce_codegen::Error;
+    for error in errors {
+        eprintln!("xreduce: {error}");
+    }
+    match errors {
+        [Error::Interrupted] => ExitCode::from(130), // as a shell reports a program that Ctrl-C ended
+        errors
+            if errors
+                .iter()
+                .all(|error| matches!(error, Error::Input { .. } | Error::Choice(_) | Error::Output { .. })) =>
+        {
+            ExitCode::from(USAGE)
+        }
+        _ => ExitCode::from(FAULT),
+    }
+}

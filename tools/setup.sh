@@ -34,6 +34,7 @@ is_recent() {
 need llvm-22-dev test -e "$llvm/lib/libLLVMCore.a"
 need llvm-22 test -x "$llvm/bin/llvm-config"
 need liblld-22-dev test -e "$llvm/lib/liblldELF.a"
+need libpolly-22-dev test -e "$llvm/lib/libPolly.a"
 need g++ c++ --version
 need make make --version
 need libzstd-dev has_library libzstd.a

@@ -1,0 +1,116 @@
+//! `xreduce check`: executes a bundle's kernels and compares what they leave with the kernel contract.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
+use xreduce_check::{Bundle, OpenCl, Progress, Report, Selection, Verdict, check_bundle, record};
+
+/// The hidden subcommand that plays a rank of a check on a device.
+pub(crate) const RANK: &str = "play-rank";
+
+/// Executes kernels of a bundle, several ranks together, and checks sums, memory and workspaces.
+///
+/// What has passed is entered into the bundle's manifest.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Folder with a manifest.json
+    #[arg(value_name = "BUNDLE")]
+    bundle: PathBuf,
+    /// Where to execute
+    #[arg(long, value_name = "PLACE", value_enum, default_value_t = Place::Opencl)]
+    on: Place,
+    /// Only kernels whose SYMBOL or TARGET/SYMBOL matches
+    #[arg(long, value_name = "GLOB")]
+    kernel: Option<String>,
+    /// Number of seeds: each draws a sequence of calls
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: u32,
+    /// This seed alone, as a failure names it
+    #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Form of the report on standard output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// No progress bar, and in text only what did not pass
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Place {
+    /// A device with an OpenCL driver that takes plain host pointers, such as a CPU: SPIR-V modules
+    Opencl,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let selection = match args.seed {
+        Some(seed) => Selection::new(args.kernel.as_deref(), seed, 1),
+        None => Selection::new(args.kernel.as_deref(), 1, args.seeds),
+    };
+    let selection = match selection {
+        Ok(selection) => selection,
+        Err(error) => return unusable(&error),
+    };
+    let mut bundle = match Bundle::open(&args.bundle) {
+        Ok(bundle) => bundle,
+        Err(error) => return unusable(&error),
+    };
+    let backend = match args.on {
+        Place::Opencl => OpenCl { rank_argument: RANK.to_owned() },
+    };
+    let bar = bar(!args.quiet && std::io::stderr().is_terminal());
+    let mut progress = |progress: Progress<'_>| {
+        bar.set_length(progress.of);
+        bar.set_position(progress.done);
+        bar.set_message(progress.symbol.to_owned());
+    };
+    let report = check_bundle(&bundle, &backend, &selection, &mut progress);
+    bar.finish_and_clear();
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => return unusable(&error),
+    };
+    record(&mut bundle.manifest, &report);
+    if let Err(error) = bundle.save() {
+        eprintln!("xreduce: the evidence is not in the manifest: {error}");
+    }
+    print(&report, args);
+    match report.verdict() {
+        Verdict::Passed => ExitCode::SUCCESS,
+        Verdict::Failed => ExitCode::from(crate::FAULT),
+        Verdict::Undecided => ExitCode::from(crate::UNDECIDED),
+    }
+}
+
+fn print(report: &Report, args: &Args) {
+    match args.format {
+        Format::Json => match serde_json::to_string_pretty(report) {
+            Ok(json) => println!("{json}"),
+            Err(error) => eprintln!("xreduce: {error}"),
+        },
+        Format::Text if args.quiet && report.verdict() == Verdict::Passed => {}
+        Format::Text => print!("{report}"),
+    }
+}
+
+fn bar(visible: bool) -> ProgressBar {
+    let bar = if visible { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} seeds  {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn unusable(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("xreduce: {error}");
+    ExitCode::from(crate::USAGE)
+}
