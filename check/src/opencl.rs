@@ -3,9 +3,6 @@
 //! On a CPU this is a functional check only: x86 orders stores more strongly than the contract asks
 //! for, so a missing fence does not show here.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use xreduce_contract::manifest::Format;
 use xreduce_launch::{Argument, Error, Group, Options};
 
@@ -17,19 +14,12 @@ const MEMORY: u64 = 1 << 28;
 const GAP: u64 = 256;
 const GUARD: u8 = 0xB7;
 
-/// An OpenCL runtime, and how this program is started to play a rank.
+/// The system's OpenCL loader and the first device that fits. The loader reads its own environment
+/// variables (`OCL_ICD_VENDORS`), so that a caller can point it at a runtime that is not installed.
 #[derive(Debug, Clone)]
 pub struct OpenCl {
     /// Argument with which this program calls [`xreduce_launch::rank_main`].
     pub rank_argument: String,
-    /// The loader; none: the system's.
-    pub loader: Option<PathBuf>,
-    /// A folder of `.icd` files that takes the place of the system's.
-    pub vendors: Option<PathBuf>,
-    /// Part of the device's name; none: the first that fits.
-    pub device: Option<String>,
-    /// How long one launch may take before its ranks are ended.
-    pub patience: Duration,
 }
 
 struct OpenClSession {
@@ -51,16 +41,7 @@ impl Backend for OpenCl {
     fn open(&self, module: &ModuleBytes<'_>) -> Result<Box<dyn Session>, BackendError> {
         let ranks = module.world.ranks() as usize;
         let memory = usize::try_from(MEMORY).map_err(BackendError::unable)?;
-        let mut options = Options::this_program(ranks, memory, &self.rank_argument).map_err(BackendError::unable)?;
-        if let Some(loader) = &self.loader {
-            options.loader.clone_from(loader);
-        }
-        if let Some(vendors) = &self.vendors {
-            // Read by both loaders in use, ocl-icd and Khronos's.
-            options.environment.push(("OCL_ICD_VENDORS".into(), vendors.into()));
-        }
-        options.device.clone_from(&self.device);
-        options.patience = self.patience;
+        let options = Options::this_program(ranks, memory, &self.rank_argument).map_err(BackendError::unable)?;
         let mut group = Group::start(&options).map_err(BackendError::unable)?;
         group.load(module.bytes).map_err(|error| BackendError::unable(format!("{}: {error}", module.name)))?;
         Ok(Box::new(OpenClSession { group, regions: Vec::new(), next: GAP }))
@@ -106,8 +87,9 @@ impl Session for OpenClSession {
             blocks: device.map_or(1, |device| device.compute_units).clamp(1, 8),
             threads: device.map_or(1, |device| u32::try_from(device.max_group_size).unwrap_or(u32::MAX)).min(256),
             inbox_bytes: 1 << 16,
-            // Polls. Ranks take turns on few cores: minutes, against a fraction of a second.
-            ample_spin: u32::MAX,
+            // Polls, of about 150 ns. The ranks take turns on few cores: minutes of one, and less than
+            // the launcher's patience, against seconds.
+            ample_spin: 1 << 30,
             short_spin: 1 << 24,
         }
     }

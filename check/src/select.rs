@@ -131,7 +131,7 @@ pub fn check_bundle(
     Ok(report)
 }
 
-/// Enters what has passed into the manifest, in place of older evidence of the same kind and device.
+/// Enters what has passed into the manifest: of each device, the longest run of right calls.
 pub fn record(manifest: &mut Manifest, report: &Report) {
     for target in &mut manifest.targets {
         let name = &target.name;
@@ -141,10 +141,14 @@ pub fn record(manifest: &mut Manifest, report: &Report) {
             }) else {
                 continue;
             };
-            kernel
-                .evidence
-                .retain(|evidence| !matches!(evidence, Evidence::Run { device, .. } if *device == passed.device));
-            kernel.evidence.push(Evidence::Run { device: passed.device.clone(), calls: passed.calls });
+            let known = kernel.evidence.iter_mut().find_map(|evidence| match evidence {
+                Evidence::Run { device, calls } if *device == passed.device => Some(calls),
+                _ => None,
+            });
+            match known {
+                Some(calls) => *calls = passed.calls.max(*calls),
+                None => kernel.evidence.push(Evidence::Run { device: passed.device.clone(), calls: passed.calls }),
+            }
         }
     }
 }

@@ -104,9 +104,12 @@ fn all_kernels_that_run_here_pass_and_enter_the_manifest() {
     let read = Bundle::open(&bundle.folder).unwrap().manifest;
     for (kernel, passed) in read.targets[0].modules.iter().flat_map(|module| &module.kernels).zip(&report.kernels) {
         let run = Evidence::Run { device: "model device".to_owned(), calls: passed.calls };
-        assert_eq!(kernel.evidence, [Evidence::Verified, run], "new evidence replaces the old");
+        assert_eq!(kernel.evidence, [Evidence::Verified, run], "the longer run replaces the shorter");
     }
     assert_eq!(read.targets[1], manifest().targets[1]);
+    let shorter = check_bundle(&bundle, &Model(None), &select("*", 1), &mut |_| {}).unwrap();
+    record(&mut bundle.manifest, &shorter);
+    assert_eq!(bundle.manifest, read, "a shorter run changes nothing");
 }
 
 #[test]
