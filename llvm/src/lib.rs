@@ -6,6 +6,7 @@
 mod link;
 mod lower;
 mod serve;
+mod spirv;
 
 pub use serve::serve;
 

@@ -10,20 +10,18 @@ use std::sync::{Mutex, PoisonError};
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
-use inkwell::values::{AsValueRef, InstructionOpcode};
 use llvm_sys::LLVMDiagnosticSeverity;
 use llvm_sys::core::{
-    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetCalledValue, LLVMGetDiagInfoDescription,
-    LLVMGetDiagInfoSeverity, LLVMGetOperand, LLVMGetValueName2,
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
 };
-use llvm_sys::prelude::{LLVMDiagnosticInfoRef, LLVMValueRef};
+use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use xreduce_codegen::family::Output;
 use xreduce_codegen::job::{Answer, Job};
 
 use crate::link::link;
+use crate::spirv;
 
 unsafe extern "C" {
     fn LLVMInitializeSPIRVTargetInfo();
@@ -54,7 +52,7 @@ pub(crate) fn lower(job: &Job) -> Result<Vec<u8>, Answer> {
     module
         .run_passes("default<O3>", &machine, PassBuilderOptions::create())
         .map_err(|cause| failed(cause.to_string()))?;
-    drop_repeated_decorations(&module);
+    spirv::mend(&module);
     let kind = if job.output == Output::Assembly { FileType::Assembly } else { FileType::Object };
     let emitted = machine.write_to_memory_buffer(&module, kind);
     let reported = std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
@@ -130,41 +128,6 @@ extern "C" fn report(info: LLVMDiagnosticInfoRef, reports: *mut c_void) {
         LLVMDisposeMessage(description);
         (*reports.cast::<Reports>().cast_const()).lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
-}
-
-/// Two equal cache controls on one address make a SPIR-V module invalid; equal addresses have become one by now.
-fn drop_repeated_decorations(module: &Module<'_>) {
-    for function in module.get_functions() {
-        let mut seen = Vec::new();
-        for block in function.get_basic_blocks() {
-            let calls =
-                block.get_instructions().filter(|instruction| instruction.get_opcode() == InstructionOpcode::Call);
-            for call in calls.collect::<Vec<_>>() {
-                if let Some(decoration) = decoration(call.as_value_ref()) {
-                    if seen.contains(&decoration) {
-                        call.erase_from_basic_block();
-                    } else {
-                        seen.push(decoration);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Address and control of a call that decorates an address.
-fn decoration(call: LLVMValueRef) -> Option<(LLVMValueRef, LLVMValueRef)> {
-    let mut length = 0;
-    // SAFETY: `call` is a live call instruction; the name belongs to the callee and has `length` bytes.
-    let name = unsafe {
-        let callee = LLVMGetCalledValue(call);
-        std::slice::from_raw_parts(LLVMGetValueName2(callee, &raw mut length).cast::<u8>(), length)
-    };
-    if name != b"llvm.spv.assign.decoration.p1" {
-        return None;
-    }
-    // SAFETY: this intrinsic has two operands.
-    Some(unsafe { (LLVMGetOperand(call, 0), LLVMGetOperand(call, 1)) })
 }
 
 /// Text as a file holds it: LLVM ends PTX with a NUL byte in some versions.
