@@ -31,6 +31,7 @@ pub struct KernelReport {
     /// Right calls of this kernel in them.
     pub calls: u64,
     /// What came of it.
+    #[serde(flatten)]
     pub outcome: Outcome,
 }
 
