@@ -247,9 +247,10 @@ fn explain(options: &BuildOptions, plan: &Plan<'_>, text: &Text, fault: Fault) -
         Fault::Failed(message) => (message, None),
         Fault::Unreachable(message) => return Error::Lowering { module, message, kept: None },
     };
-    // An assembler's complaint about inline asm quotes the instruction on its second line.
+    // An assembler's complaint about inline asm quotes the instruction, as lowered, on its second line.
     let quoted = message.lines().nth(1).filter(|_| message.contains("<inline asm>"));
-    let place = line.and_then(|line| text.place(line)).or_else(|| quoted.and_then(|asm| text.find(asm)));
+    let mnemonic = quoted.and_then(|asm| asm.split_whitespace().next());
+    let place = line.and_then(|line| text.place(line)).or_else(|| text.find_asm(mnemonic?));
     match place {
         Some(place) => Error::Template { path: place.path.clone(), line: Some(place.line), module, message },
         None => {

@@ -111,14 +111,10 @@ impl Text {
         self.origin.get(line.checked_sub(1)?)?.as_ref()
     }
 
-    /// Where the first IR line comes from that contains `needle`, e.g. an instruction that an assembler refused.
+    /// Where the first line of inline asm comes from that holds this mnemonic.
     #[must_use]
-    pub fn find(&self, needle: &str) -> Option<&Place> {
-        let needle = needle.trim();
-        if needle.is_empty() {
-            return None;
-        }
-        let line = self.ir.lines().position(|line| line.contains(needle))?;
+    pub fn find_asm(&self, mnemonic: &str) -> Option<&Place> {
+        let line = self.ir.lines().position(|line| line.contains(" asm ") && line.contains(mnemonic))?;
         self.place(line + 1)
     }
 }

@@ -14,7 +14,7 @@ unsafe extern "C" {
     fn xreduce_lld_link(argv: *const *const c_char, argc: usize, message: *mut *mut c_char) -> c_int;
 }
 
-/// Links `object` to a shared object without undefined symbols.
+/// Links `object` to a shared object. Undefined symbols are left to the gate, which names their rule and kernel.
 pub(crate) fn link(object: &[u8]) -> Result<Vec<u8>, String> {
     let told = |cause: io::Error| format!("LLD: {cause}");
     let input = memory_file(object).map_err(told)?;
@@ -28,7 +28,6 @@ pub(crate) fn link(object: &[u8]) -> Result<Vec<u8>, String> {
     let linked = run(&[
         "ld.lld",
         "-shared",
-        "--no-undefined",
         "--threads=1",
         &of(input.as_raw_fd()),
         "-o",

@@ -1,0 +1,77 @@
+//! Every artifact of the default bundle before validators nobody here wrote: ptxas, spirv-val, llvm-readelf.
+
+mod common;
+
+use common::{bundle, llvm, modules, run, text, tool};
+use serde_json::Value;
+
+fn manifest() -> Value {
+    serde_json::from_str(&std::fs::read_to_string(bundle().join("manifest.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn ptxas_assembles_every_ptx_without_a_spill() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in modules("ptx") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let sm = name.strip_prefix("xreduce-").unwrap().rsplit_once("-w").unwrap().0;
+        let cubin = folder.path().join("cubin");
+        let output = run(tool("ptxas").args(["-v", "-arch", sm, "-o"]).arg(&cubin).arg(&path));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+        let kernels = said.lines().filter(|line| line.contains("Used ") && line.contains("registers")).count();
+        let clean =
+            said.lines().filter(|line| line.contains("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"));
+        assert_eq!((kernels, clean.count()), (3, 3), "{name}: {said}");
+    }
+}
+
+#[test]
+fn spirv_val_accepts_every_module() {
+    for path in modules("spv") {
+        let output = run(tool("spirv-val").args(["--target-env", "opencl2.2"]).arg(&path));
+        assert!(output.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// The value of `.key:` in a line of llvm-readelf's YAML.
+fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.trim_start_matches([' ', '-']).strip_prefix(key)?.strip_prefix(':').map(str::trim)
+}
+
+#[test]
+fn llvm_readelf_sees_the_manifest_in_every_note() {
+    let manifest = manifest();
+    for path in modules("hsaco") {
+        let notes = text(llvm("llvm-readelf").arg("--notes").arg(&path));
+        assert!(!notes.contains("hidden_"), "{}: a hidden argument\n{notes}", path.display());
+        let file = path.strip_prefix(bundle()).unwrap().to_str().unwrap();
+        let modules =
+            manifest["targets"].as_array().unwrap().iter().flat_map(|target| target["modules"].as_array().unwrap());
+        let module = modules.into_iter().find(|module| module["file"] == file).unwrap();
+        // A kernel's entry in the note ends with the key that sorts last.
+        let entries: Vec<&str> = notes.split(".workgroup_processor_mode").collect();
+        for kernel in module["kernels"].as_array().unwrap() {
+            let symbol = kernel["symbol"].as_str().unwrap();
+            let entry = entries.iter().find(|entry| entry.contains(&format!("{symbol}.kd"))).unwrap();
+            let all = |key: &str| -> Vec<String> {
+                entry.lines().filter_map(|line| field(line, key)).map(str::to_owned).collect()
+            };
+            let ours = |key: &str| -> Vec<String> {
+                kernel["arguments"].as_array().unwrap().iter().map(|argument| argument[key].to_string()).collect()
+            };
+            assert_eq!(all(".offset"), ours("offset"), "{symbol}");
+            assert_eq!(all(".size"), ours("size"), "{symbol}");
+            let resource = |key: &str| vec![kernel["resources"][key].to_string()];
+            assert_eq!(all(".vgpr_count"), resource("vector_registers"), "{symbol}");
+            assert_eq!(all(".sgpr_count"), resource("scalar_registers"), "{symbol}");
+            assert_eq!(all(".private_segment_fixed_size"), resource("scratch_bytes"), "{symbol}");
+            assert_eq!(all(".group_segment_fixed_size"), resource("shared_bytes"), "{symbol}");
+            assert_eq!(all(".max_flat_workgroup_size"), vec![kernel["max_threads_per_block"].to_string()], "{symbol}");
+            assert_eq!(all(".uses_dynamic_stack"), ["false"], "{symbol}");
+            for spills in [".vgpr_spill_count", ".sgpr_spill_count"] {
+                assert_eq!(all(spills), ["0"], "{symbol}");
+            }
+        }
+    }
+}
