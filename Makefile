@@ -30,7 +30,7 @@ test: tools ## formatting, lints, licences, all tests
 # host that not every build machine reaches: run that by hand.
 deny: ## licences, sources and duplicates of all dependencies
 	@tools/cargo-deny.sh
-	.tools/bin/cargo-deny check --hide-inclusion-graph licenses bans sources
+	.tools/bin/cargo-deny --workspace check --hide-inclusion-graph licenses bans sources
 
 tools: ## validators and a CPU OpenCL runtime into .tools/, for tests
 	@tools/setup.sh test
