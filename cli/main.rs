@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the command: it prints")]
 
 mod build;
+mod check;
 mod targets;
 
 use std::process::ExitCode;
@@ -23,15 +24,21 @@ struct Cli {
 enum Command {
     Build(build::Args),
     Targets(targets::Args),
+    Check(check::Args),
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
     LowerModule,
+    /// Plays one rank of a check on a device: what `check` starts for each.
+    #[command(hide = true, name = check::RANK)]
+    PlayRank,
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Build(args) => build::run(&args),
         Command::Targets(args) => targets::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::PlayRank => xreduce_launch::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => {
@@ -46,6 +53,9 @@ fn main() -> ExitCode {
 const FAULT: u8 = 1;
 /// Exit code: wrong usage, or an input that cannot be opened.
 const USAGE: u8 = 2;
+
+/// Exit code: could not be decided.
+const UNDECIDED: u8 = 3;
 
 /// Prints each error and gives the exit code that fits them.
 fn fail(errors: &[xreduce_codegen::Error]) -> ExitCode {

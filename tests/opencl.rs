@@ -1,12 +1,13 @@
-//! Every xe2 kernel executed on the CPU OpenCL runtime of `.tools/`, one process per rank: right sums
-//! and a right workspace after every call, an absent rank, recovery; and that a broken kernel fails.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
+//! Every xe2 kernel executed on the CPU OpenCL runtime of `.tools/`, one process per rank: right sums and a right workspace after
+//! every call, an absent rank, recovery; and that a broken kernel fails.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+mod common;
 
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::{build, bundle, changed_templates, errors, root, run, text, xreduce};
 use serde_json::Value;
 
 #[test]
@@ -24,76 +25,103 @@ fn kernels_of_world_4_keep_the_contract() {
     keep_the_contract(4);
 }
 
-/// 16 seeds: 200 calls and more of each kernel, each ending of a plan four times.
+/// 16 seeds: 200 calls and more of each kernel, four times an absent rank and recovery, four times a message that is too long.
 fn keep_the_contract(world: u32) {
     let _alone = alone();
-    let output = check(bundle(), &["--kernel", &format!("xe2/*_w{world}"), "--seeds", "16", "--format", "json"]);
-    let report = json(&output, 0);
+    let report = json(&text(check(bundle()).args([
+        "--kernel",
+        &format!("xe2/*_w{world}"),
+        "--seeds",
+        "16",
+        "--format",
+        "json",
+    ])));
     let kernels = report["kernels"].as_array().unwrap();
     assert_eq!(kernels.len(), 3, "{report:#}");
     for kernel in kernels {
         assert_eq!((&kernel["outcome"], &kernel["seeds"]), (&"passed".into(), &16.into()), "{kernel:#}");
         assert!(kernel["calls"].as_u64().unwrap() >= 200, "{kernel:#}");
-    }
-    // What ran is in the manifest, for these kernels and no others.
-    let manifest: Value = serde_json::from_slice(&fs::read(bundle().join("manifest.json")).unwrap()).unwrap();
-    for module in manifest["targets"][0]["modules"].as_array().unwrap() {
-        for kernel in module["kernels"].as_array().unwrap() {
-            let run = kernel["evidence"].as_array().unwrap().iter().any(|evidence| evidence["kind"] == "run");
-            assert!(run || module["world"] != world, "{kernel:#}");
-        }
+        assert_eq!(evidence(kernel["symbol"].as_str().unwrap()), kernel["calls"]);
     }
 }
 
-/// The wire `sentinel` without the store that puts the sentinel back.
+/// Calls that the manifest says an xe2 kernel has passed on a device.
+fn evidence(symbol: &str) -> Value {
+    let manifest = json(&std::fs::read_to_string(bundle().join("manifest.json")).unwrap());
+    let list = |value: &Value, key: &str| value[key].as_array().unwrap().clone();
+    let targets = list(&manifest, "targets").into_iter().filter(|target| target["name"] == "xe2");
+    let mut kernels = targets.flat_map(|target| list(&target, "modules")).flat_map(|module| list(&module, "kernels"));
+    let kernel = kernels.find(|kernel| kernel["symbol"] == symbol).unwrap();
+    list(&kernel, "evidence").into_iter().find(|evidence| evidence["kind"] == "run").unwrap()["calls"].clone()
+}
+
+/// Templates with one thing dropped or changed: file, from, to, kernel, what the check must say of it.
+const BROKEN: &[(&str, &str, &str, &str, &str)] = &[
+    (
+        "wire/sentinel.ll.tera",
+        "  call void @gpu.store_packet(ptr addrspace(1) %at, <4 x i32> splat (i32 -1))\n",
+        "",
+        "*push_sentinel*",
+        "a sentinel inbox (byte",
+    ),
+    (
+        "protocol/call.ll.tera",
+        "icmp uge i32 %epoch, -3",
+        "icmp ugt i32 %epoch, -3",
+        "*push_ll*",
+        "an ll inbox to be refilled",
+    ),
+    ("protocol/call.ll.tera", "icmp eq i32 %epoch, -2147483648", "icmp eq i32 %epoch, -2", "*push_ll*", "flag of rank"),
+    (
+        "protocol/call.ll.tera",
+        "and i32 %shifted, 15",
+        "and i32 %shifted, 0",
+        "*pull*",
+        "status (byte 4 of the workspace)",
+    ),
+    (
+        "protocol/call.ll.tera",
+        "select i1 %last, i32 1, i32 %up",
+        "select i1 %last, i32 2, i32 %up",
+        "*pull*",
+        "epoch (byte 0",
+    ),
+    ("wire/sentinel.ll.tera", "splat (i32 2147483647)", "splat (i32 1065353216)", "*push_sentinel*", "element"),
+];
+
 #[test]
-fn a_broken_kernel_fails_and_its_replay_fails_alike() {
+fn broken_kernels_fail_and_their_replay_fails_alike() {
     let _alone = alone();
-    let templates = scratch("broken-templates");
-    copy(&root().join("templates"), &templates);
-    let wire = templates.join("wire/sentinel.ll.tera");
-    let text = fs::read_to_string(&wire).unwrap();
-    let (head, consumed) = text.split_once("@sentinel.consumed").unwrap();
-    let broken = consumed.replacen("splat (i32 -1)", "splat (i32 0)", 1);
-    assert_ne!(broken, consumed);
-    fs::write(&wire, format!("{head}@sentinel.consumed{broken}")).unwrap();
-    let folder = scratch("broken-bundle");
-    build(&folder, &["--world", "2", "--templates", templates.to_str().unwrap()]);
+    for (file, from, to, kernel, expected) in BROKEN {
+        let templates = changed_templates(file, from, to);
+        let folder = tempfile::tempdir().unwrap();
+        let only = ["--quiet", "--target", "xe2", "--world", "3", "--templates"];
+        text(build(&folder.path().join("out"), &only).arg(templates.path()));
+        let output = run(check(&folder.path().join("out")).args(["--seeds", "40", "--kernel", kernel]));
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{to:?} for {from:?} was not seen: {said}");
+        assert!(said.contains(expected), "{to:?} for {from:?}: {said}");
 
-    let kernel = ["--kernel", "*sentinel*"];
-    let output = check(&folder, &kernel);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("FAILED     xe2/xreduce_one_shot_push_sentinel_f32_w2"), "{text}");
-    assert!(text.contains("a sentinel inbox (byte"), "{text}");
-
-    let replay = text.lines().find_map(|line| line.trim().strip_prefix("again: xreduce ")).unwrap();
-    let again = xreduce().args(replay.split(' ')).output().unwrap();
-    assert_eq!(again.status.code(), Some(1));
-    let fault = |text: &str| text.lines().find(|line| line.trim().starts_with("call ")).unwrap().to_owned();
-    assert_eq!(fault(&text), fault(&String::from_utf8(again.stdout).unwrap()));
+        let replay = said.lines().find_map(|line| line.trim().strip_prefix("again: xreduce ")).unwrap();
+        let again = run(runtime(xreduce().args(replay.split(' '))));
+        assert_eq!(again.status.code(), Some(1));
+        let fault = |said: &str| said.lines().find(|line| line.trim().starts_with("call ")).unwrap().to_owned();
+        assert_eq!(fault(&said), fault(&String::from_utf8(again.stdout).unwrap()));
+    }
 }
 
 #[test]
 fn what_cannot_be_checked_is_no_pass() {
-    let no_bundle = check(Path::new("/no/such/bundle"), &[]);
-    assert_eq!(no_bundle.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&no_bundle.stderr).contains("/no/such/bundle/manifest.json"));
+    let said = errors(&mut check(Path::new("/no/such/bundle")), 2);
+    assert!(said.contains("/no/such/bundle/manifest.json"), "{said}");
+    errors(check(bundle()).args(["--kernel", "xe2/no_such_kernel"]), 3);
+    errors(check(bundle()).args(["--kernel", "gfx1100/*"]), 3);
 
-    let no_kernel = check(bundle(), &["--kernel", "xe2/no_such_kernel"]);
-    assert_eq!(no_kernel.status.code(), Some(3));
-
-    let empty = scratch("no-runtime");
-    fs::create_dir_all(&empty).unwrap();
-    let no_device = xreduce()
-        .args(["check", "--kernel", "*_w2", "--format", "json"])
-        .arg(bundle())
-        .env("OCL_ICD_VENDORS", &empty)
-        .output()
-        .unwrap();
-    let report = json(&no_device, 3);
-    let reason = report["kernels"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("no OpenCL device takes plain host pointers"), "{reason}");
+    let empty = tempfile::tempdir().unwrap();
+    let no_device = run(check(bundle()).args(["--kernel", "*_w2"]).env("OCL_ICD_VENDORS", empty.path()));
+    let said = String::from_utf8(no_device.stdout).unwrap();
+    assert_eq!(no_device.status.code(), Some(3), "{said}");
+    assert!(said.contains("no OpenCL device takes plain host pointers"), "{said}");
 }
 
 /// One check at a time: each takes all cores, and a rank that is late for too long is an absent one.
@@ -102,65 +130,19 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The xe2 part of a bundle, built once.
-fn bundle() -> &'static Path {
-    static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
-    BUNDLE.get_or_init(|| {
-        let folder = scratch("bundle");
-        build(&folder, &[]);
-        folder
-    })
-}
-
-fn build(folder: &Path, arguments: &[&str]) {
+fn check(bundle: &Path) -> Command {
     let mut command = xreduce();
-    command.args(["build", "--quiet", "--target", "xe2", "--out"]).arg(folder).args(arguments);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn check(bundle: &Path, arguments: &[&str]) -> Output {
-    xreduce().args(["check", "--on", "opencl"]).arg(bundle).args(arguments).output().unwrap()
-}
-
-/// The command, with the CPU runtime as the only OpenCL driver.
-fn xreduce() -> Command {
-    let runtime = root().join(".tools/opencl");
-    assert!(runtime.exists(), "{} is missing: run `make tools`", runtime.display());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xreduce"));
-    command.env("OCL_ICD_VENDORS", runtime);
+    runtime(command.args(["check", "--on", "opencl"]).arg(bundle));
     command
 }
 
-fn json(output: &Output, code: i32) -> Value {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(code), "{text}{errors}");
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{errors}"))
+/// With the CPU runtime as the only OpenCL driver.
+fn runtime(command: &mut Command) -> &mut Command {
+    let folder = root().join(".tools/opencl");
+    assert!(folder.exists(), "{} is missing: `make tools` installs it", folder.display());
+    command.env("OCL_ICD_VENDORS", folder)
 }
 
-/// A folder of this test program that does not exist yet.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opencl").join(name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).unwrap();
-    }
-    folder
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
