@@ -1,0 +1,118 @@
+//! What a front end gives the machine: programs that start threads, and threads that run.
+//!
+//! A *thread* is what the scheduler schedules: a wave on AMD. It runs from one point where other threads can notice
+//! it (a memory operation, a barrier) to the next and knows nothing of the others. PTX and SPIR-V will be two more
+//! implementations of these traits.
+
+use crate::error::Fault;
+use crate::memory::{Device, Memory};
+use crate::rng::Rng;
+use crate::trace::Record;
+
+/// What a thread has in its hands while it runs.
+pub(crate) struct Context<'a> {
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) rng: &'a mut Rng,
+    pub(crate) barrier: &'a mut Barrier,
+    /// Instructions executed by all threads of the machine.
+    pub(crate) clock: &'a mut u64,
+    /// Real-time counter of the thread's device, 100 MHz ticks, at clock 0.
+    pub(crate) clock_offset: u64,
+}
+
+/// Why a thread stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It can go on at any time.
+    Again,
+    /// It wants to pause for about so many instructions.
+    Pause(u64),
+    /// It waits for its block's barrier.
+    Blocked,
+    /// It has ended.
+    Done,
+}
+
+/// A schedulable thread of a kernel.
+pub(crate) trait Thread {
+    /// Runs up to a point where the scheduler should choose again.
+    fn run(&mut self, context: &mut Context<'_>) -> Result<Turn, Fault>;
+
+    /// Number of the thread in its block.
+    fn number(&self) -> u32;
+
+    /// Text of the instruction it is at.
+    fn instruction(&self) -> String;
+
+    /// Its last memory operations with their instruction texts.
+    fn trace(&self) -> Vec<(Record, String)>;
+}
+
+/// Where and how a block starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockStart {
+    pub(crate) device: Device,
+    /// Block in the grid.
+    pub(crate) block: u32,
+    /// Number of the block, unique in the machine.
+    pub(crate) unique: u32,
+    /// Threads (work-items) of the block.
+    pub(crate) threads: u32,
+    /// Address of the argument buffer.
+    pub(crate) arguments: u64,
+}
+
+/// A kernel in executable form.
+pub(crate) trait Program {
+    fn name(&self) -> &str;
+
+    /// Bytes of the argument buffer.
+    fn argument_bytes(&self) -> u64;
+
+    /// Most threads a block may have.
+    fn max_threads(&self) -> u32;
+
+    fn start_block(
+        self: std::rc::Rc<Self>,
+        start: BlockStart,
+        memory: &mut Memory,
+        rng: &mut Rng,
+    ) -> Vec<Box<dyn Thread>>;
+}
+
+/// Block barrier, in the split form that contains the plain one: signal, then wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Barrier {
+    members: u32,
+    signalled: u32,
+    phase: u64,
+}
+
+impl Barrier {
+    pub(crate) fn new(members: u32) -> Self {
+        Barrier { members, signalled: 0, phase: 0 }
+    }
+
+    /// The phase that a signal given now belongs to, and how often the barrier has completed.
+    pub(crate) fn phase(&self) -> u64 {
+        self.phase
+    }
+
+    pub(crate) fn signal(&mut self) {
+        self.signalled += 1;
+        self.complete();
+    }
+
+    /// A thread has ended: the others no longer wait for it.
+    pub(crate) fn leave(&mut self) {
+        self.members = self.members.saturating_sub(1);
+        self.complete();
+    }
+
+    fn complete(&mut self) {
+        if self.signalled > 0 && self.signalled >= self.members {
+            self.signalled = 0;
+            self.phase += 1;
+        }
+    }
+}
