@@ -1,5 +1,6 @@
 //! Every xe2 kernel executed on the CPU OpenCL runtime of `.tools/`, one process per rank: right sums and a right workspace after
 //! every call, an absent rank, recovery; and that a broken kernel fails.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
 
 mod common;
 
@@ -90,7 +91,7 @@ const BROKEN: &[(&str, &str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn broken_kernels_fail_and_their_replay_fails_alike() {
+fn broken_kernels_fail_and_so_does_their_replay() {
     let _alone = alone();
     for (file, from, to, kernel, expected) in BROKEN {
         let templates = changed_templates(file, from, to);
@@ -104,9 +105,10 @@ fn broken_kernels_fail_and_their_replay_fails_alike() {
 
         let replay = said.lines().find_map(|line| line.trim().strip_prefix("again: xreduce ")).unwrap();
         let again = run(runtime(xreduce().args(replay.split(' '))));
-        assert_eq!(again.status.code(), Some(1));
-        let fault = |said: &str| said.lines().find(|line| line.trim().starts_with("call ")).unwrap().to_owned();
-        assert_eq!(fault(&said), fault(&String::from_utf8(again.stdout).unwrap()));
+        // The same kind of fault: which of the ranks shows it first is the machine's choice.
+        let said = String::from_utf8(again.stdout).unwrap();
+        assert_eq!(again.status.code(), Some(1), "{said}");
+        assert!(said.contains(expected), "{said}");
     }
 }
 

@@ -88,9 +88,9 @@ impl Session for OpenClSession {
             threads: device.map_or(1, |device| u32::try_from(device.max_group_size).unwrap_or(u32::MAX)).min(256),
             inbox_bytes: 1 << 16,
             // Polls, of about 150 ns. The ranks take turns on few cores: minutes of one, and less than
-            // the launcher's patience, against seconds.
+            // the launcher's patience, against about one second.
             ample_spin: 1 << 30,
-            short_spin: 1 << 24,
+            short_spin: 1 << 23,
         }
     }
 
