@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 use xreduce_codegen::worker::Worker;
 use xreduce_codegen::{BuildOptions, Files, Progress, Summary};
@@ -122,7 +122,6 @@ impl Progress for Bar {
 
 fn print_summary(summary: &Summary, args: &Args) {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     table.set_header(["target", "world", "kernels", "bytes", "registers", "scratch", "seconds", "file"]);
     let (mut modules, mut kernels, mut bytes) = (0, 0, 0);
     for target in &summary.manifest.targets {
@@ -152,7 +151,7 @@ fn print_summary(summary: &Summary, args: &Args) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{table}\n");
+    println!("{}\n", crate::plain(table));
     println!(
         "{kernels} kernels in {modules} modules, {bytes} bytes, all verified, {:.2} s: {}",
         summary.total.as_secs_f64(),

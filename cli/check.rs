@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use xreduce_check::{Bundle, OpenCl, Progress, Report, Selection, Verdict, check_bundle, record};
+use xreduce_check::{Backend, Bundle, Emulator, OpenCl, Progress, Report, Selection, Verdict, check_bundle, record};
+use xreduce_emulate::amdgpu::Decoded;
 
 /// The hidden subcommand that plays a rank of a check on a device.
 pub(crate) const RANK: &str = "play-rank";
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
     /// Where to execute
-    #[arg(long, value_name = "PLACE", value_enum, default_value_t = Place::Opencl)]
+    #[arg(long, value_name = "PLACE", value_enum, default_value_t = Place::Emulator)]
     on: Place,
     /// Only kernels whose SYMBOL or TARGET/SYMBOL matches
     #[arg(long, value_name = "GLOB")]
@@ -41,6 +42,8 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Place {
+    /// The emulator, under its weak-memory adversary: AMD code objects
+    Emulator,
     /// A device with an OpenCL driver that takes plain host pointers, such as a CPU: SPIR-V modules
     Opencl,
 }
@@ -64,8 +67,9 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Ok(bundle) => bundle,
         Err(error) => return unusable(&error),
     };
-    let backend = match args.on {
-        Place::Opencl => OpenCl { rank_argument: RANK.to_owned() },
+    let backend: Box<dyn Backend> = match args.on {
+        Place::Emulator => Box::new(Emulator::new(Box::new(decode))),
+        Place::Opencl => Box::new(OpenCl { rank_argument: RANK.to_owned() }),
     };
     let bar = bar(!args.quiet && std::io::stderr().is_terminal());
     let mut progress = |progress: Progress<'_>| {
@@ -73,7 +77,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         bar.set_position(progress.done);
         bar.set_message(progress.symbol.to_owned());
     };
-    let report = check_bundle(&bundle, &backend, &selection, &mut progress);
+    let report = check_bundle(&bundle, backend.as_ref(), &selection, &mut progress);
     bar.finish_and_clear();
     let report = match report {
         Ok(report) => report,
@@ -89,6 +93,13 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Verdict::Failed => ExitCode::from(crate::FAULT),
         Verdict::Undecided => ExitCode::from(crate::UNDECIDED),
     }
+}
+
+/// LLVM's disassembler, as the emulator wants it.
+fn decode(processor: &str, code: &[u8]) -> Result<Vec<Decoded>, String> {
+    let lines = xreduce_llvm::disassemble(processor, code)?;
+    let decoded = |line: xreduce_llvm::Line| Decoded { offset: line.offset, length: line.length, text: line.text };
+    Ok(lines.into_iter().map(decoded).collect())
 }
 
 fn print(report: &Report, args: &Args) {

@@ -49,6 +49,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// A table without lines: two spaces between columns, none at either end.
+fn plain(mut table: comfy_table::Table) -> String {
+    table.load_style(comfy_table::presets::NOTHING);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
 /// Exit code: the work found a fault.
 const FAULT: u8 = 1;
 /// Exit code: wrong usage, or an input that cannot be opened.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use serde_json::json;
 use xreduce_codegen::{Files, Target, Targets};
 
@@ -42,7 +42,6 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 
 fn print_table(targets: &Targets) {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     table.set_header(["target", "family", "lanes", "format", "processors", "products"]);
     for target in targets.iter() {
         table.add_row([
@@ -54,7 +53,7 @@ fn print_table(targets: &Targets) {
             &target.products.join(", "),
         ]);
     }
-    println!("{table}");
+    println!("{}", crate::plain(table));
 }
 
 fn describe(target: &Target) -> serde_json::Value {

@@ -293,3 +293,13 @@ fn the_platform_libraries_define_the_same_functions() {
     assert_eq!(functions("amdgpu.ll.tera"), functions("nvptx.ll.tera"));
     assert_eq!(functions("amdgpu.ll.tera"), spirv);
 }
+
+#[test]
+fn the_readme_has_a_row_for_every_target() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text(xreduce().args(["targets", "--format", "json"]))).unwrap();
+    for target in json.as_array().unwrap() {
+        let name = target["name"].as_str().unwrap();
+        assert!(readme.lines().any(|line| line.starts_with(&format!("| {name} "))), "no row for {name} in README.md");
+    }
+}

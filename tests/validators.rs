@@ -34,6 +34,30 @@ fn spirv_val_accepts_every_module() {
     }
 }
 
+/// Without its cache control Xe2's L1 cache may serve a poll stale for ever.
+#[test]
+fn every_volatile_access_of_spirv_is_uncached() {
+    for path in modules("spv") {
+        let listing = text(tool("spirv-dis").args(["--no-color", "--no-indent"]).arg(&path));
+        let controls = ["CacheControlLoadINTEL 0 UncachedINTEL", "CacheControlStoreINTEL 0 UncachedINTEL"];
+        let decorated = |address: &str, control: &str| {
+            listing.lines().any(|line| line == format!("OpDecorate {address} {control}"))
+        };
+        let mut accesses = [0, 0];
+        for line in listing.lines().filter(|line| line.contains("Volatile")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (kind, address) = match words.as_slice() {
+                [_, "=", "OpLoad", _, address, ..] => (0, *address),
+                ["OpStore", address, ..] => (1, *address),
+                _ => panic!("{line}"),
+            };
+            assert!(decorated(address, controls[kind]), "{}: {line}", path.display());
+            accesses[kind] += 1;
+        }
+        assert!(accesses.iter().all(|count| *count > 10), "{}: {accesses:?}", path.display());
+    }
+}
+
 /// The value of `.key:` in a line of llvm-readelf's YAML.
 fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.trim_start_matches([' ', '-']).strip_prefix(key)?.strip_prefix(':').map(str::trim)
