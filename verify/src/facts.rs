@@ -4,8 +4,10 @@
 //! binaries, host files) is the business of the containers.
 
 pub(crate) mod amdgpu;
+pub(crate) mod cubin;
 pub(crate) mod ptx;
 pub(crate) mod spirv;
+pub(crate) mod zebin;
 
 /// How much of each kernel is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

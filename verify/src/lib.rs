@@ -11,12 +11,15 @@
 //! assert_eq!(report.verdict, xreduce_verify::Verdict::Clean);
 //! ```
 
+mod bytes;
 mod check;
+mod containers;
 mod error;
 mod facts;
 mod finding;
 mod hidden;
 mod inspect;
+mod limits;
 mod model;
 mod msgpack;
 mod rules;
@@ -28,6 +31,7 @@ pub use facts::Detail;
 pub use finding::{Finding, Severity, Verdict};
 pub use hidden::HiddenArguments;
 pub use inspect::inspect;
+pub use limits::Limits;
 pub use model::{
     Argument, Container, ContainerKind, Details, Fault, FaultKind, Format, Image, Inspection, Kernel, Skipped, Symbols,
 };

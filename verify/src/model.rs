@@ -21,6 +21,9 @@ pub struct Inspection {
     pub skipped: Vec<Skipped>,
     /// Places where the input is malformed or cannot be read by this version.
     pub faults: Vec<Fault>,
+    /// Those of the asked-for host symbols that a host file exports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host_symbols: Vec<String>,
 }
 
 /// One container: a fat binary, a bundle, a section, an archive.
@@ -201,6 +204,8 @@ pub enum Details {
     Zebin {
         /// Version of `.ze_info`.
         ze_info_version: String,
+        /// ELF header flags, unchanged.
+        e_flags: u32,
     },
 }
 
@@ -212,9 +217,12 @@ pub struct Kernel {
     /// Symbol of the kernel descriptor if it is not the usual `<name>.kd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<String>,
-    /// Source language that the metadata states, for example `OpenCL C`; HIP states none.
+    /// Source language that the metadata states. HIP compilers write `OpenCL C` too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+    /// The metadata gives the source types of arguments, which OpenCL compilers write and HIP
+    /// compilers do not.
+    pub typed_arguments: bool,
     /// Explicit and hidden arguments in order; empty if the reader was told to leave them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<Argument>,
@@ -240,6 +248,10 @@ pub struct Kernel {
     pub max_threads: Option<u32>,
     /// Lanes of a wavefront, or required sub-group size.
     pub wavefront: Option<u32>,
+    /// What the driver must serve while the kernel runs, as zebin states it, for example
+    /// `has_printf_calls`; sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<String>,
     /// Functions outside the image, and printing instructions, that the kernel can reach through
     /// direct calls; sorted. Known for PTX and SPIR-V.
     #[serde(skip_serializing_if = "Vec::is_empty")]

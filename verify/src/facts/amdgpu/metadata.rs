@@ -103,9 +103,13 @@ fn argument(cursor: &mut Cursor<'_>, kernel: &mut Kernel, detail: Detail) -> Res
                     kind.clone_into(&mut argument.kind);
                 }
             }
+            ".type_name" => {
+                kernel.typed_arguments = true;
+                let name = cursor.string()?;
+                argument.type_name = (detail == Detail::Full).then(|| name.to_owned());
+            }
             _ if detail == Detail::Summary => cursor.skip()?,
             ".name" => argument.name = Some(cursor.string()?.to_owned()),
-            ".type_name" => argument.type_name = Some(cursor.string()?.to_owned()),
             ".offset" => argument.offset = Some(cursor.unsigned()?),
             ".size" => argument.bytes = Some(cursor.unsigned()?),
             ".address_space" => argument.address_space = Some(cursor.string()?.to_owned()),

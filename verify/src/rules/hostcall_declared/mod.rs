@@ -2,7 +2,7 @@
 
 use crate::finding::Severity;
 use crate::hidden::HiddenArguments;
-use crate::model::{Inspection, Kernel};
+use crate::model::{Image, Inspection, Kernel};
 use crate::rules::{Drafts, Rule, kernels};
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ const CONSERVATIVE: &str = "The compiler could not see every callee, or did not 
 
 fn check(inspection: &Inspection, _: &crate::Options, drafts: &mut Drafts) {
     for (image, kernel) in kernels(inspection) {
-        if !declares(kernel) || is_opencl(kernel) {
+        if !declares(kernel) || is_opencl(image, kernel) {
             continue;
         }
         let (class, help) = if kernel.hidden.contains(HiddenArguments::UNKNOWN_CALLEE) {
@@ -50,7 +50,10 @@ pub(super) fn declares(kernel: &Kernel) -> bool {
     kernel.hidden.contains(HiddenArguments::HOSTCALL_BUFFER)
 }
 
-/// True for OpenCL kernels: their runtime ignores the buffer.
-pub(super) fn is_opencl(kernel: &Kernel) -> bool {
-    kernel.language.as_deref().is_some_and(|language| language.starts_with("OpenCL"))
+/// True for OpenCL kernels: their runtime ignores the buffer. The language alone does not tell, as
+/// HIP compilers state `OpenCL C` too; source types of arguments do, outside a HIP bundle.
+pub(super) fn is_opencl(image: &Image, kernel: &Kernel) -> bool {
+    let hip = image.container_id.as_deref().is_some_and(|id| id.starts_with("hip"));
+    let language = kernel.language.as_deref().unwrap_or("");
+    !hip && kernel.typed_arguments && language.starts_with("OpenCL")
 }

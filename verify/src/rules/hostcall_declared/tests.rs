@@ -26,6 +26,11 @@ fn with_the_other_three_it_is_conservative() {
 fn opencl_and_other_hidden_arguments_pass() {
     let mut opencl = kernel(&["hidden_hostcall_buffer"]);
     opencl.language = Some("OpenCL C".to_owned());
+    let hip = opencl.clone();
+    opencl.typed_arguments = true;
+    let mut bundled = amdgpu(vec![opencl.clone()]);
+    bundled.container_id = Some("hipv4-amdgcn-amd-amdhsa--gfx1100".to_owned());
+    assert_eq!(shipped(&inspection(vec![amdgpu(vec![hip]), bundled]), CODE).len(), 2);
     let other = kernel(&["hidden_heap_v1", "hidden_printf_buffer"]);
     assert_eq!(shipped(&inspection(vec![amdgpu(vec![opencl, other])]), CODE), []);
 }

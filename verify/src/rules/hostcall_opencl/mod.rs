@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(inspection: &Inspection, _: &crate::Options, drafts: &mut Drafts) {
     for (image, kernel) in kernels(inspection) {
-        if declares(kernel) && is_opencl(kernel) {
+        if declares(kernel) && is_opencl(image, kernel) {
             drafts.kernel(image, kernel, "OpenCL kernel declares hidden_hostcall_buffer");
         }
     }

@@ -5,6 +5,7 @@ use crate::rules::testing::{amdgpu, inspection, kernel, shipped};
 fn only_opencl_kernels_are_noted() {
     let hip = kernel(&["hidden_hostcall_buffer"]);
     let mut opencl = hip.clone();
+    opencl.typed_arguments = true;
     opencl.language = Some("OpenCL C".to_owned());
     let mut plain = kernel(&[]);
     plain.language = Some("OpenCL C".to_owned());

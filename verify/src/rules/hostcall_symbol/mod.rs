@@ -29,7 +29,7 @@ fn check(inspection: &Inspection, _: &crate::Options, drafts: &mut Drafts) {
             continue;
         }
         let undefined = notable.iter().any(|name| image.symbols.undefined.contains(name));
-        let declared = image.kernels.iter().any(|kernel| declares(kernel) && !is_opencl(kernel));
+        let declared = image.kernels.iter().any(|kernel| declares(kernel) && !is_opencl(image, kernel));
         let draft = drafts.image(image, format!("has the symbols {}", notable.join(", ")));
         if undefined || declared {
             draft.severity = Some(Severity::Error);

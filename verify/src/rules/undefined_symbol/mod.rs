@@ -63,7 +63,8 @@ fn is_final(image: &Image) -> bool {
 /// Names that a driver or runtime resolves at load.
 fn is_provided(format: Format, name: &str) -> bool {
     match format {
-        Format::Ptx | Format::Cubin => is_cuda_system_call(name),
+        // `.nv.reservedSmem.*` and the like are the assembler's own.
+        Format::Ptx | Format::Cubin => is_cuda_system_call(name) || name.starts_with(".nv."),
         // The SYCL runtime links its fallback device library; drivers know OpenCL's own builtins,
         // whose mangled names begin with _Z and a number.
         Format::Spirv => name.starts_with("__devicelib_") || name.starts_with("_Z"),
