@@ -1,4 +1,11 @@
 //! What a user of `xreduce build` and `xreduce targets` relies on: equal bytes, clear errors, nothing lost.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by a panic"
+)]
 
 mod common;
 

@@ -1,5 +1,12 @@
 //! The gate: a template that prints, asserts, calls what does not exist or needs scratch fails the build, on every family, with
 //! the rule's code, the kernel and the template; and nothing is written.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by a panic"
+)]
 
 mod common;
 

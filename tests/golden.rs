@@ -1,4 +1,11 @@
 //! Fragments of every kind of output that a person can review; `make bless` rewrites them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by a panic"
+)]
 
 mod common;
 

@@ -1,4 +1,11 @@
 //! Every artifact of the default bundle before validators nobody here wrote: ptxas, spirv-val, llvm-readelf.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by a panic"
+)]
 
 mod common;
 

@@ -25,14 +25,7 @@ pub(crate) fn link(object: &[u8]) -> Result<Vec<u8>, String> {
         File::from(reader).read_to_end(&mut bytes).map(|_| bytes)
     });
     let of = |fd: c_int| format!("/proc/self/fd/{fd}");
-    let linked = run(&[
-        "ld.lld",
-        "-shared",
-        "--threads=1",
-        &of(input.as_raw_fd()),
-        "-o",
-        &of(writer.as_raw_fd()),
-    ]);
+    let linked = run(&["ld.lld", "-shared", "--threads=1", &of(input.as_raw_fd()), "-o", &of(writer.as_raw_fd())]);
     drop(writer);
     let bytes = reading.join().map_err(|_| "LLD: its output was not read".to_owned())?.map_err(told)?;
     linked.map(|()| bytes)
