@@ -13,6 +13,7 @@
 
 mod bytes;
 mod check;
+mod config;
 mod containers;
 mod error;
 mod facts;
@@ -23,9 +24,12 @@ mod limits;
 mod model;
 mod msgpack;
 mod rules;
+mod scan;
 mod symbols;
+mod target;
 
 pub use check::{Options, Profile, Report, check};
+pub use config::{Config, ConfigError};
 pub use error::ReadError;
 pub use facts::Detail;
 pub use finding::{Finding, Severity, Verdict};
@@ -36,3 +40,4 @@ pub use model::{
     Argument, Container, ContainerKind, Details, Fault, FaultKind, Format, Image, Inspection, Kernel, Skipped, Symbols,
 };
 pub use rules::{RULES, Rule};
+pub use scan::{OpenError, Scan, size};

@@ -9,6 +9,7 @@ use crate::check::Options;
 use crate::finding::Severity;
 use crate::model::{Image, Inspection, Kernel};
 
+mod code_object_version;
 mod container_malformed;
 mod cuda_printf;
 mod device_malloc;
@@ -17,14 +18,20 @@ mod hidden_argument;
 mod hostcall_declared;
 mod hostcall_opencl;
 mod hostcall_symbol;
+mod identity_mismatch;
 mod image_empty;
+mod kernels_differ;
 mod no_device_code;
 mod printf_buffer;
 mod register_spill;
 mod scratch_used;
 mod spirv_printf;
+mod symbol_missing;
+mod target_missing;
+mod too_large;
 mod undefined_symbol;
 mod unreadable;
+mod zebin_printf;
 
 /// All rules, in the order of the documentation and of reports.
 pub static RULES: &[&Rule] = &[
@@ -35,11 +42,18 @@ pub static RULES: &[&Rule] = &[
     &device_malloc::RULE,
     &cuda_printf::RULE,
     &spirv_printf::RULE,
+    &zebin_printf::RULE,
     &undefined_symbol::RULE,
+    &target_missing::RULE,
     &image_empty::RULE,
+    &kernels_differ::RULE,
+    &identity_mismatch::RULE,
+    &code_object_version::RULE,
     &container_malformed::RULE,
     &unreadable::RULE,
     &no_device_code::RULE,
+    &too_large::RULE,
+    &symbol_missing::RULE,
     &hidden_argument::RULE,
     &scratch_used::RULE,
     &dynamic_stack::RULE,

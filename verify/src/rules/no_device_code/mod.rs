@@ -17,9 +17,9 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(inspection: &Inspection, _: &crate::Options, drafts: &mut Drafts) {
+fn check(inspection: &Inspection, options: &crate::Options, drafts: &mut Drafts) {
     // What could not be read may well be device code; that is reported as such.
-    if inspection.images.is_empty() && inspection.faults.is_empty() {
+    if !options.allow_empty && inspection.images.is_empty() && inspection.faults.is_empty() {
         drafts.at(&inspection.name, "no device code found");
     }
 }
