@@ -12,6 +12,7 @@
 mod backend;
 mod buffers;
 mod bundle;
+mod emulator;
 mod fault;
 mod opencl;
 mod plan;
@@ -24,6 +25,7 @@ mod values;
 
 pub use backend::{Backend, BackendError, Launch, Limits, ModuleBytes, Region, Session, Sharing, Value};
 pub use bundle::{Bundle, BundleError};
+pub use emulator::Emulator;
 pub use fault::{Fault, Step, What};
 pub use opencl::OpenCl;
 pub use plan::{Call, Callable, Ending, Plan, RankCall};

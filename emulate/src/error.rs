@@ -134,6 +134,12 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// Whether the emulator itself is at fault and not what it runs.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        matches!(self.kind, FaultKind::Internal { .. })
+    }
+
     pub(crate) fn new(kind: FaultKind) -> Self {
         Fault { kind, address: 0, length: 0 }
     }

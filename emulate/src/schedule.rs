@@ -17,6 +17,7 @@ struct Block {
     device: usize,
     number: u32,
     barrier: Barrier,
+    shared: Vec<u32>,
     /// Its slots, one after the other.
     slots: std::ops::Range<usize>,
     /// Threads that have not ended.
@@ -166,6 +167,7 @@ impl<'m> Schedule<'m> {
             memory: &mut self.machine.memory,
             rng: &mut self.rng,
             barrier: &mut block.barrier,
+            shared: &mut block.shared,
             clock: &mut self.clock,
             clock_offset,
         };
@@ -336,10 +338,12 @@ impl<'m> Schedule<'m> {
             arguments: active.arguments,
         };
         let threads = active.launch.kernel.0.clone().start_block(start, &mut self.machine.memory, &mut self.rng);
+        let words = active.launch.kernel.0.shared_bytes().div_ceil(4);
+        let shared = (0..words).map(|_| (self.rng.next() & 0xFFFF_FFFF) as u32).collect();
         let members = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         let block = self.blocks.len();
         let slots = self.slots.len()..self.slots.len() + threads.len();
-        self.blocks.push(Block { device, number, barrier: Barrier::new(members), slots, left: threads.len() });
+        self.blocks.push(Block { device, number, barrier: Barrier::new(members), shared, slots, left: threads.len() });
         for thread in threads {
             self.live.push(self.slots.len());
             let slowness = self.rng.pick(&[0, 0, 0, 3], 0);

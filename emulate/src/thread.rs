@@ -14,6 +14,8 @@ pub(crate) struct Context<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) rng: &'a mut Rng,
     pub(crate) barrier: &'a mut Barrier,
+    /// Memory that the block's threads share (LDS), by words.
+    pub(crate) shared: &'a mut [u32],
     /// Instructions executed by all threads of the machine.
     pub(crate) clock: &'a mut u64,
     /// Real-time counter of the thread's device, 100 MHz ticks, at clock 0.
@@ -68,6 +70,9 @@ pub(crate) trait Program {
 
     /// Bytes of the argument buffer.
     fn argument_bytes(&self) -> u64;
+
+    /// Bytes of memory that a block's threads share.
+    fn shared_bytes(&self) -> u32;
 
     /// Most threads a block may have.
     fn max_threads(&self) -> u32;

@@ -106,6 +106,11 @@ impl Generation {
         !self.is_gfx9()
     }
 
+    /// Whether group memory has a counter of its own.
+    pub(crate) fn counts_shared(self) -> bool {
+        self == Generation::Gfx12
+    }
+
     /// Block number in a trap temporary (ttmp9) and not in a user SGPR.
     pub(crate) fn block_in_ttmp(self) -> bool {
         self == Generation::Gfx12

@@ -77,8 +77,10 @@ pub(crate) enum Counter {
     Load,
     /// Vector stores, and read-modify-writes that do not return.
     Store,
-    /// Scalar loads and messages.
+    /// Scalar loads and messages; before gfx12 group memory too.
     Scalar,
+    /// Group memory (gfx12).
+    Shared,
 }
 
 /// Address of a vector memory access: `vector` is a 64-bit pair, or a 32-bit offset to the `scalar` pair.
@@ -165,6 +167,12 @@ pub(crate) enum Operation {
         carry_in: Option<u8>,
         sources: [VectorSource; 2],
     },
+    /// 32 by 32 bits plus 64 bits; the carry out goes to a mask.
+    MultiplyAdd {
+        destination: u16,
+        carry_out: u8,
+        sources: [VectorSource; 3],
+    },
     /// Lane by lane the second source where the mask is set, else the first.
     Select {
         destination: u16,
@@ -227,6 +235,17 @@ pub(crate) enum Operation {
         compares: bool,
         address: Address,
         reach: Reach,
+    },
+    /// One register per lane from group memory.
+    SharedLoad {
+        destination: u16,
+        address: u16,
+        offset: u32,
+    },
+    SharedStore {
+        data: u16,
+        address: u16,
+        offset: u32,
     },
     Wait(Vec<(Counter, u32)>),
     Invalidate(CacheLevels),

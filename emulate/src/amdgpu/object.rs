@@ -1,7 +1,7 @@
 //! AMDGPU code objects: target, kernels, their descriptors and code bytes.
 //!
 //! Source: LLVM AMDGPUUsage, "ELF Code Object" and "Kernel Descriptor" (code object versions 3 to 6, whose descriptor
-//! is the same). What a kernel needs beyond arguments, block and thread number (scratch, LDS, dispatch packet, queue,
+//! is the same). What a kernel needs beyond arguments, block and thread number (scratch, dispatch packet, queue,
 //! hidden state) is refused: this emulator does not model it.
 
 use object::read::elf::{ElfFile64, FileHeader};
@@ -13,6 +13,8 @@ use crate::error::LoadError;
 /// What the descriptor of a kernel says, checked to be something that can be executed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
+    /// Bytes of group memory (LDS).
+    pub(crate) shared_bytes: u32,
     /// Bytes of the kernarg segment.
     pub(crate) kernarg_bytes: u32,
     /// First SGPR of the kernarg address, if the kernel takes one.
@@ -110,8 +112,11 @@ impl Descriptor {
         let (group, private, kernarg_bytes) = (word(bytes, 0), word(bytes, 4), word(bytes, 8));
         let (rsrc1, rsrc2, properties, preload) =
             (word(bytes, 48), word(bytes, 52), word(bytes, 56) & 0xFFFF, word(bytes, 56) >> 16);
-        if group != 0 || private != 0 {
-            return Err(format!("{group} bytes of group memory and {private} bytes of scratch, expected none"));
+        if private != 0 {
+            return Err(format!("{private} bytes of scratch"));
+        }
+        if group > 1 << 16 {
+            return Err(format!("{group} bytes of group memory, more than a block can have"));
         }
         if preload != 0 {
             return Err("kernarg preload".to_owned());
@@ -148,6 +153,7 @@ impl Descriptor {
             return Err("16-bit floats with flushed denormals".to_owned());
         }
         Ok(Descriptor {
+            shared_bytes: group,
             kernarg_bytes,
             kernarg_sgpr,
             block_sgpr,

@@ -125,6 +125,7 @@ fn highest_vector_register(instruction: &Instruction) -> u16 {
     });
     let loaded = match &instruction.operation {
         Operation::Load { destination, .. } => destination + 4,
+        Operation::SharedLoad { destination, .. } => destination + 1,
         Operation::Atomic { destination: Some(destination), .. } => destination + 2,
         _ => 0,
     };
@@ -138,6 +139,10 @@ impl Program for AmdProgram {
 
     fn argument_bytes(&self) -> u64 {
         u64::from(self.descriptor.kernarg_bytes)
+    }
+
+    fn shared_bytes(&self) -> u32 {
+        self.descriptor.shared_bytes
     }
 
     fn max_threads(&self) -> u32 {

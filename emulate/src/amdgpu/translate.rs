@@ -20,8 +20,8 @@ pub(crate) struct Site<'a> {
 }
 
 /// Instructions without any effect here: hazards, clauses, priorities, prefetch, and waits for things that our
-/// kernels do not have (LDS, images, exports).
-const NO_EFFECT: [&str; 16] = [
+/// kernels do not have (images, exports).
+const NO_EFFECT: [&str; 15] = [
     "s_nop",
     "v_nop",
     "s_delay_alu",
@@ -32,7 +32,6 @@ const NO_EFFECT: [&str; 16] = [
     "s_code_end",
     "s_inst_prefetch",
     "s_set_inst_prefetch_distance",
-    "s_wait_dscnt",
     "s_wait_samplecnt",
     "s_wait_bvhcnt",
     "s_wait_expcnt",
@@ -109,10 +108,14 @@ fn control(mnemonic: &str, rest: &str, site: &Site<'_>) -> Result<Option<Operati
         }
         "s_wait_loadcnt" => return wait(Counter::Load, number()?),
         "s_wait_storecnt" => return wait(Counter::Store, number()?),
+        "s_wait_dscnt" => return wait(Counter::Shared, number()?),
         "s_wait_kmcnt" => return wait(Counter::Scalar, number()?),
-        // Two fields: the vector counter above, LDS in the low six bits.
-        "s_wait_loadcnt_dscnt" => return wait(Counter::Load, number()? >> 8),
-        "s_wait_storecnt_dscnt" => return wait(Counter::Store, number()? >> 8),
+        // Two fields: the vector counter above, group memory in the low six bits.
+        "s_wait_loadcnt_dscnt" | "s_wait_storecnt_dscnt" => {
+            let vector = if mnemonic == "s_wait_loadcnt_dscnt" { Counter::Load } else { Counter::Store };
+            let counts = number()?;
+            return Ok(Some(Operation::Wait(vec![(vector, counts >> 8 & 63), (Counter::Shared, counts & 63)])));
+        }
         _ => {}
     }
     if let Some(condition) = branch_condition(mnemonic) {
@@ -193,6 +196,23 @@ fn memory(access: &Memory, mut text: Text<'_>, site: &Site<'_>) -> Result<Instru
                 return Err("cache bits on a scalar load".to_owned());
             }
             scalar_load(*words, &text, offset, &mut touches)?
+        }
+        Memory::SharedLoad | Memory::SharedStore => {
+            if bits != CacheBits::default() {
+                return Err("cache bits on group memory".to_owned());
+            }
+            let offset = u32::try_from(offset).map_err(|_| "negative offset".to_owned())?;
+            let [first, second] = text.exactly()?;
+            let one = Format::Words(1);
+            let (first, second) = (data(first, one)?, data(second, one)?);
+            if matches!(access, Memory::SharedLoad) {
+                touches.add_vector(second, 1);
+                Operation::SharedLoad { destination: first, address: second, offset }
+            } else {
+                touches.add_vector(first, 1);
+                touches.add_vector(second, 1);
+                Operation::SharedStore { data: second, address: first, offset }
+            }
         }
         Memory::Load(format) => {
             let [destination, vector, scalar] = text.exactly()?;

@@ -344,6 +344,14 @@ fn vector(
             ];
             Operation::Carry { function: *function, destination, carry_out, carry_in, sources }
         }
+        Vector::MultiplyAdd => {
+            let [destination, out, a, b, c] = text.exactly()?;
+            let (destination, _) = vector_destination(destination, Width::Double, touches)?;
+            let carry_out = mask_operand(out, site, touches)?;
+            let mut source = |operand, width| vector_source(operand, width, FloatType::None, touches);
+            let sources = [source(a, Width::Word)?, source(b, Width::Word)?, source(c, Width::Double)?];
+            Operation::MultiplyAdd { destination, carry_out, sources }
+        }
         Vector::Select(width) => {
             // Without a mask operand (VOPD) it is VCC.
             let (operands, mask) = match text.exactly() {

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use super::shared::Shared;
 use super::vector::lanes_of;
 use crate::amdgpu::instruction::{Address, AtomicFunction, Counter, Format, Operation, RegisterSet};
 use crate::amdgpu::text::Part;
@@ -49,7 +50,7 @@ impl Access {
 }
 
 #[derive(Debug)]
-struct Load {
+pub(super) struct Load {
     access: Access,
     destination: u16,
     format: Format,
@@ -60,7 +61,7 @@ struct Load {
 }
 
 #[derive(Debug)]
-struct Atomic {
+pub(super) struct Atomic {
     access: Access,
     destination: Option<u16>,
     words: u8,
@@ -73,12 +74,13 @@ struct Atomic {
 }
 
 #[derive(Debug)]
-enum Kind {
+pub(super) enum Kind {
     Load(Box<Load>),
     Atomic(Box<Atomic>),
     /// Its pieces are in the memory's store buffer.
     Store,
     WriteBack(Reach),
+    Shared(Box<Shared>),
     Scalar {
         destination: u8,
         values: Vec<u32>,
@@ -107,6 +109,11 @@ impl Underway {
         &self.registers
     }
 
+    /// Operations with their numbers, oldest first.
+    pub(super) fn kinds_mut(&mut self) -> impl Iterator<Item = (u64, &mut Kind)> {
+        self.flights.iter_mut().map(|flight| (flight.number, &mut flight.kind))
+    }
+
     fn note_registers(&mut self) {
         self.registers = RegisterSet::default();
         for flight in &self.flights {
@@ -119,6 +126,11 @@ impl Underway {
                 }
                 Kind::Scalar { destination, values } => {
                     self.registers.add_scalar(*destination, u8::try_from(values.len()).unwrap_or(u8::MAX));
+                }
+                Kind::Shared(shared) => {
+                    if let Some(destination) = shared.destination {
+                        self.registers.add_vector(destination, 1);
+                    }
                 }
                 Kind::Store | Kind::WriteBack(_) => {}
             }
@@ -174,6 +186,9 @@ impl Wave {
                 for (counter, count) in waits {
                     self.wait(*counter, *count, context)?;
                 }
+            }
+            Operation::SharedLoad { .. } | Operation::SharedStore { .. } => {
+                self.shared_operation(operation, index, context)?;
             }
             Operation::Invalidate(levels) => context.memory.invalidate(self.place.agent, *levels),
             Operation::WriteBack(reach) => {
@@ -274,6 +289,7 @@ impl Wave {
 
     /// The wave ends: nothing waits for its loads any more; its stores stay in the buffer until they leave.
     pub(in crate::amdgpu) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Fault> {
+        self.perform_shared(u64::MAX, context);
         for flight in std::mem::take(&mut self.underway.flights) {
             if let Kind::Atomic(mut atomic) = flight.kind {
                 self.perform(&mut atomic, flight.instruction, context);
@@ -282,12 +298,17 @@ impl Wave {
         Ok(())
     }
 
-    /// gfx9 counts vector stores with the loads.
+    /// gfx9 counts vector stores with the loads; before gfx12 group memory counts with the scalar loads.
     fn counter(&self, counter: Counter) -> Counter {
-        if counter == Counter::Store && self.program.target.generation.is_gfx9() { Counter::Load } else { counter }
+        let generation = self.program.target.generation;
+        match counter {
+            Counter::Store if generation.is_gfx9() => Counter::Load,
+            Counter::Shared if !generation.counts_shared() => Counter::Scalar,
+            counter => counter,
+        }
     }
 
-    fn issue(&mut self, counter: Counter, instruction: u32, kind: Kind) -> u64 {
+    pub(super) fn issue(&mut self, counter: Counter, instruction: u32, kind: Kind) -> u64 {
         self.underway.issued += 1;
         let number = self.underway.issued;
         let counter = self.counter(counter);
@@ -301,6 +322,10 @@ impl Wave {
         let temper = context.memory.temper();
         if context.rng.one_in(temper.drain) {
             context.memory.drain_some(self.place.agent, context.rng);
+        }
+        if context.rng.one_in(temper.early_load) {
+            let last = self.underway.issued - context.rng.below(4).min(self.underway.issued);
+            self.perform_shared(last, context);
         }
         let mut flights = std::mem::take(&mut self.underway.flights);
         for flight in &mut flights {
@@ -373,10 +398,11 @@ impl Wave {
     }
 
     fn wait(&mut self, counter: Counter, count: u32, context: &mut Context<'_>) -> Result<(), Fault> {
-        if counter == Counter::Scalar && count > 0 {
+        let counter = self.counter(counter);
+        let out_of_order = |flight: &Flight| flight.counter == counter && matches!(flight.kind, Kind::Scalar { .. });
+        if count > 0 && self.underway.flights.iter().any(out_of_order) {
             return Ok(());
         }
-        let counter = self.counter(counter);
         let mut surplus = self
             .underway
             .flights
@@ -387,6 +413,10 @@ impl Wave {
         if surplus == 0 {
             return Ok(());
         }
+        let completes = |flight: &&Flight| flight.counter == counter;
+        let last =
+            { self.underway.flights.iter() }.filter(completes).nth(surplus - 1).map_or(0, |flight| flight.number);
+        self.perform_shared(last, context);
         let mut kept = VecDeque::with_capacity(self.underway.flights.len());
         for flight in std::mem::take(&mut self.underway.flights) {
             if surplus > 0 && flight.counter == counter {
@@ -408,6 +438,7 @@ impl Wave {
                 context.memory.complete_stores(self.place.agent, flight.number, context.rng);
                 context.memory.write_back(self.place.agent, reach);
             }
+            Kind::Shared(shared) => self.write_shared(&shared)?,
             Kind::Scalar { destination, values } => {
                 for (register, value) in (destination..).zip(values) {
                     self.scalar.set_word(register, value);

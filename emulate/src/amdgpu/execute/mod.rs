@@ -2,4 +2,5 @@
 
 pub(super) mod memory;
 pub(super) mod scalar;
+mod shared;
 pub(super) mod vector;

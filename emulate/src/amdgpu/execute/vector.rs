@@ -56,11 +56,20 @@ pub(in crate::amdgpu) fn execute(operation: &Operation, wave: &mut Wave) -> Resu
                     *result = value;
                 }
             }
+            write_doubles(wave, *destination, &results)?;
+        }
+        Operation::MultiplyAdd { destination, carry_out, sources: [a, b, c] } => {
+            let (mut results, mut out) = ([0u64; 64], 0u64);
             for lane in active(wave) {
-                let value = results.get(lane).copied().unwrap_or(0);
-                wave.vector.set_lane(*destination, lane, (value & 0xFFFF_FFFF) as u32)?;
-                wave.vector.set_lane(destination + 1, lane, (value >> 32) as u32)?;
+                let (a, b) = (lane_value(wave, a, Width::Word, lane)?, lane_value(wave, b, Width::Word, lane)?);
+                let (sum, carry) = (a * b).overflowing_add(lane_value(wave, c, Width::Double, lane)?);
+                out |= u64::from(carry) << lane;
+                if let Some(result) = results.get_mut(lane) {
+                    *result = sum;
+                }
             }
+            write_doubles(wave, *destination, &results)?;
+            write_mask(wave, Mask::Scalar(*carry_out), out);
         }
         Operation::Carry { function, destination, carry_out, carry_in, sources: [a, b] } => {
             let carries = carry_in.map_or(0, |register| mask_value(wave, register));
@@ -195,6 +204,16 @@ fn commit(result: &Pending, wave: &mut Wave) -> Result<(), Fault> {
                 };
             }
         }
+    }
+    Ok(())
+}
+
+/// Writes 64-bit results of the lanes that execute.
+fn write_doubles(wave: &mut Wave, destination: u16, results: &[u64; 64]) -> Result<(), Fault> {
+    for lane in active(wave) {
+        let value = results.get(lane).copied().unwrap_or(0);
+        wave.vector.set_lane(destination, lane, (value & 0xFFFF_FFFF) as u32)?;
+        wave.vector.set_lane(destination + 1, lane, (value >> 32) as u32)?;
     }
     Ok(())
 }

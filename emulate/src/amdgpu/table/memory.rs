@@ -1,5 +1,5 @@
 //! Vector and scalar memory instructions: mnemonic -> what moves per lane. gfx9 and gfx10 say `dword`, gfx11 and
-//! gfx12 `b32`. Source: the ISA documents, "SMEM" and "FLAT, GLOBAL".
+//! gfx12 `b32`. Source: the ISA documents, "SMEM", "FLAT, GLOBAL" and "LDS".
 
 use crate::amdgpu::instruction::{AtomicFunction, Format};
 use crate::amdgpu::text::Part;
@@ -15,6 +15,9 @@ pub(crate) enum Memory {
     },
     /// Number of registers.
     ScalarLoad(u8),
+    /// Group memory, one register.
+    SharedLoad,
+    SharedStore,
 }
 
 const BYTE: Format = Format::Small { bytes: 1, signed: false };
@@ -32,6 +35,11 @@ pub(crate) fn memory(mnemonic: &str) -> Option<Memory> {
     }
     if let Some(name) = mnemonic.strip_prefix("global_atomic_") {
         return atomic(name);
+    }
+    match mnemonic {
+        "ds_load_b32" | "ds_read_b32" => return Some(Memory::SharedLoad),
+        "ds_store_b32" | "ds_write_b32" => return Some(Memory::SharedStore),
+        _ => {}
     }
     Some(Memory::ScalarLoad(match mnemonic.strip_prefix("s_load_")? {
         "b32" | "dword" => 1,

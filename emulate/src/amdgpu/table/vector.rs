@@ -31,6 +31,7 @@ pub(crate) enum Vector {
         function: fn(u32, u32, bool) -> (u32, bool),
         takes_carry: bool,
     },
+    MultiplyAdd,
     Select(Width),
     MaskCount {
         high: bool,
@@ -169,6 +170,7 @@ fn integer(mnemonic: &str) -> Option<Vector> {
         "v_perm_b32" => row!(Bits, Word, [Word, Word, Word], |a, b, c| permute(a, b, c)),
         "v_min3_u32" => row!(Bits, Word, [Word, Word, Word], |a, b, c| a.min(b).min(c)),
         "v_max3_u32" => row!(Bits, Word, [Word, Word, Word], |a, b, c| a.max(b).max(c)),
+        "v_mad_u64_u32" | "v_mad_co_u64_u32" => Vector::MultiplyAdd,
         "v_cndmask_b32" => Vector::Select(Word),
         "v_mbcnt_lo_u32_b32" => Vector::MaskCount { high: false },
         "v_mbcnt_hi_u32_b32" => Vector::MaskCount { high: true },
