@@ -45,6 +45,8 @@ pub struct Limits {
     pub threads: u32,
     /// Largest inbox to be drawn, bytes: how much a call may cost here.
     pub inbox_bytes: u32,
+    /// Most calls that may be queued on every rank before the host waits for them; 1: a call at a time.
+    pub burst: u32,
     /// A `spin_limit` that is never reached when all ranks come.
     pub ample_spin: u32,
     /// A `spin_limit` that is soon reached when one does not come.
@@ -122,8 +124,8 @@ pub trait Session {
     /// [`BackendError`] outside the region.
     fn read(&mut self, region: Region, offset: u64, bytes: &mut [u8]) -> Result<(), BackendError>;
 
-    /// Runs these kernels together and waits until all have ended. A rank that is not named does
-    /// not come. `seed` decides whatever this backend is free to decide.
+    /// Runs these kernels together and waits until all have ended; those of one rank in the order
+    /// given, each when the one before it has ended. A rank that is not named does not come. `seed` decides whatever this backend is free to decide.
     ///
     /// # Errors
     /// [`BackendError`] when a kernel crashed, did not end, or touched what it must not.

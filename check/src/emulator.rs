@@ -88,6 +88,7 @@ impl Session for EmulatorSession {
             blocks: 4,
             threads: 256,
             inbox_bytes: 1 << 13,
+            burst: 4,
             // Microseconds; the emulated clock makes a hundredth of one per wave instruction, and a launch has at
             // most some millions of those.
             ample_spin: u32::MAX,

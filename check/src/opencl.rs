@@ -87,6 +87,7 @@ impl Session for OpenClSession {
             blocks: device.map_or(1, |device| device.compute_units).clamp(1, 8),
             threads: device.map_or(1, |device| u32::try_from(device.max_group_size).unwrap_or(u32::MAX)).min(256),
             inbox_bytes: 1 << 16,
+            burst: 1,
             // Polls, of about 150 ns. The ranks take turns on few cores: minutes of one, and less than
             // the launcher's patience, against about one second.
             ample_spin: 1 << 30,

@@ -30,7 +30,8 @@ struct Ranks<'a> {
     session: &'a mut dyn Session,
     workspace: Workspace,
     workspaces: Vec<Region>,
-    buffers: Vec<Buffers>,
+    /// By place in a burst of calls, then by rank.
+    buffers: Vec<Vec<Buffers>>,
     /// The epoch that every header holds.
     epoch: u32,
     /// Calls made, for the fault's place.
@@ -65,9 +66,14 @@ impl Place<'_> {
 pub fn run(session: &mut dyn Session, plan: &Plan, focus: Callable) -> Result<Vec<Kernel>, Stop> {
     let mut ranks = Ranks::prepare(session, plan, focus)?;
     let mut right = Vec::new();
-    for call in &plan.calls {
-        ranks.call(call, Step::Call)?;
-        right.push(call.kernel);
+    let mut bursts = Random::new(plan.seed.rotate_left(32));
+    let mut left = plan.calls.as_slice();
+    while !left.is_empty() {
+        let most = ranks.session.limits().burst.max(1);
+        let (burst, rest) = left.split_at(left.len().min(1 + bursts.below(most) as usize));
+        ranks.calls(burst, Step::Call)?;
+        right.extend(burst.iter().map(|call| call.kernel));
+        left = rest;
     }
     let mut random = Random::new(!plan.seed);
     let limits = ranks.session.limits();
@@ -88,7 +94,7 @@ pub fn run(session: &mut dyn Session, plan: &Plan, focus: Callable) -> Result<Ve
             let (spoilt, recovered) = (draw(), draw());
             ranks.absent(&spoilt, absent)?;
             ranks.start(0)?;
-            ranks.call(&recovered, Step::Recovered)?;
+            ranks.calls(std::slice::from_ref(&recovered), Step::Recovered)?;
             right.push(recovered.kernel);
         }
     }
@@ -101,12 +107,15 @@ impl<'a> Ranks<'a> {
         let workspace = Workspace::new(world, plan.inbox_bytes)
             .ok_or_else(|| BackendError::unable(format!("{} bytes are no size of an inbox", plan.inbox_bytes)))?;
         session.clear();
-        let (mut workspaces, mut buffers) = (Vec::new(), Vec::new());
+        let mut workspaces = Vec::new();
+        let mut buffers = vec![Vec::new(); session.limits().burst.max(1) as usize];
         // Room for the longest message of any kernel, and for one element too many.
         let elements = plan.inbox_bytes / focus.kernel.element.bytes() + 1;
         for rank in 0..world.ranks() {
             workspaces.push(session.allocate(rank, workspace.bytes(), Sharing::Peers)?);
-            buffers.push(Buffers::allocate(session, rank, focus.kernel.element, elements)?);
+            for buffers in &mut buffers {
+                buffers.push(Buffers::allocate(session, rank, focus.kernel.element, elements)?);
+            }
         }
         let mut ranks = Self { session, workspace, workspaces, buffers, epoch: 0, calls: 0 };
         ranks.start(plan.start_epoch)?;
@@ -127,29 +136,41 @@ impl<'a> Ranks<'a> {
         Ok(())
     }
 
-    /// A call to which every rank comes: right sums, and the state that the contract wants.
-    fn call(&mut self, call: &Call, step: Step) -> Result<(), Stop> {
-        let place = self.place(call, step);
-        let (inputs, before) = self.fill(call)?;
-        let sum = values::sum(call.kernel.element, &inputs);
-        self.launch(&place, |_| true, self.session.limits().ample_spin)?;
-        let is_call = call.count > 0;
-        if is_call {
-            self.epoch = epoch::next(self.epoch);
+    /// Calls to which every rank comes, queued behind each other so that a rank may begin one while
+    /// another is still in the one before: right sums, and the state that the contract wants at the end.
+    fn calls(&mut self, calls: &[Call], step: Step) -> Result<(), Stop> {
+        let spin_limit = self.session.limits().ample_spin;
+        let (mut filled, mut launches) = (Vec::new(), Vec::new());
+        let mut wire = None;
+        for (slot, call) in calls.iter().enumerate() {
+            let place = self.place(call, step);
+            let (inputs, before) = self.fill(call, slot)?;
+            launches.extend(self.launches(call, slot, |_| true, spin_limit));
+            let is_call = call.count > 0;
+            if is_call {
+                self.epoch = epoch::next(self.epoch);
+            }
+            wire = is_call.then_some(call.kernel.wire);
+            filled.push((place, inputs, before));
         }
-        let after = After { epoch: self.epoch, wire: is_call.then_some(call.kernel.wire), over_capacity: false };
+        let Some((place, ..)) = filled.last() else { return Ok(()) };
+        self.launch(place, &launches)?;
         // A rank that gave up explains every other fault: look at the workspaces first.
-        self.verify_workspaces(&place, after)?;
-        self.verify_buffers(&place, &before, Expected::Sum { sum: &sum, inputs: &inputs })
+        self.verify_workspaces(place, After { epoch: self.epoch, wire, over_capacity: false })?;
+        for (slot, (place, inputs, before)) in filled.iter().enumerate() {
+            let sum = values::sum(place.call.kernel.element, inputs);
+            self.verify_buffers(place, slot, before, Expected::Sum { sum: &sum, inputs })?;
+        }
+        Ok(())
     }
 
     /// A message that is too long is no call: every rank says so and nothing else changes.
     fn over_capacity(&mut self, call: &Call) -> Result<(), Stop> {
         let place = self.place(call, Step::OverCapacity);
-        let (_, before) = self.fill(call)?;
-        self.launch(&place, |_| true, self.session.limits().ample_spin)?;
+        let (_, before) = self.fill(call, 0)?;
+        self.launch_one(&place, |_| true, self.session.limits().ample_spin)?;
         self.verify_workspaces(&place, After { epoch: self.epoch, wire: None, over_capacity: true })?;
-        self.verify_buffers(&place, &before, Expected::Untouched)
+        self.verify_buffers(&place, 0, &before, Expected::Untouched)
     }
 
     /// Rule 6: the others give up on a rank that does not come, and say on whom; that rank, when it
@@ -159,8 +180,8 @@ impl<'a> Ranks<'a> {
         let low = epoch::next(self.epoch) & 0x00FF_FFFF;
 
         let place = self.place(call, Step::Absent);
-        let (_, before) = self.fill(call)?;
-        self.launch(&place, |rank| rank != absent, limits.short_spin)?;
+        let (_, before) = self.fill(call, 0)?;
+        self.launch_one(&place, |rank| rank != absent, limits.short_spin)?;
         let mut timed_out = false;
         let expected = format!("timed out or told, waiting for rank {absent} in call {low}");
         for rank in (0..call.kernel.world.ranks()).filter(|rank| *rank != absent) {
@@ -179,10 +200,10 @@ impl<'a> Ranks<'a> {
             let message = "every rank says that a peer gave up, none that it timed out".to_owned();
             return Err(place.fault(None, What::Kernel { message }));
         }
-        self.verify_buffers(&place, &before, Expected::Anything)?;
+        self.verify_buffers(&place, 0, &before, Expected::Anything)?;
 
         let place = Place { step: Step::Late, ..place };
-        self.launch(&place, |rank| rank == absent, limits.ample_spin)?;
+        self.launch_one(&place, |rank| rank == absent, limits.ample_spin)?;
         let (status, fits) = self.status(
             absent,
             |status| matches!(status, Status::PeerGaveUp { awaited, epoch } if (awaited, epoch) == (absent, low)),
@@ -191,18 +212,18 @@ impl<'a> Ranks<'a> {
             let expected = format!("told that a peer gave up, waiting for rank {absent} in call {low}");
             return Err(wrong_status(&place, absent, status, expected));
         }
-        self.verify_buffers(&place, &before, Expected::Anything)?;
+        self.verify_buffers(&place, 0, &before, Expected::Anything)?;
 
         let place = self.place(call, Step::Spoilt);
         let first = self.statuses()?;
-        self.launch(&place, |_| true, limits.ample_spin)?;
+        self.launch_one(&place, |_| true, limits.ample_spin)?;
         for (rank, (was, is)) in (0..).zip(first.into_iter().zip(self.statuses()?)) {
             if was != is {
                 let expected = format!("{} ({was:#010x}) as before", Status::decode(was));
                 return Err(wrong_status(&place, rank, is, expected));
             }
         }
-        self.verify_buffers(&place, &before, Expected::Anything)
+        self.verify_buffers(&place, 0, &before, Expected::Anything)
     }
 
     fn place<'c>(&mut self, call: &'c Call, step: Step) -> Place<'c> {
@@ -210,11 +231,12 @@ impl<'a> Ranks<'a> {
         Place { call, number: self.calls, step }
     }
 
-    /// Draws every rank's elements and writes them; gives them, and all bytes of the buffers.
-    fn fill(&mut self, call: &Call) -> Result<(Vec<Vec<u8>>, Vec<Before>), Stop> {
+    /// Draws every rank's elements and writes them to the buffers of a place in a burst; gives them, and all
+    /// bytes of the buffers.
+    fn fill(&mut self, call: &Call, slot: usize) -> Result<(Vec<Vec<u8>>, Vec<Before>), Stop> {
         let mut random = Random::new(call.seed);
         let (mut inputs, mut before) = (Vec::new(), Vec::new());
-        for (rank, buffers) in call.ranks.iter().zip(&self.buffers) {
+        for (rank, buffers) in call.ranks.iter().zip(self.buffers.get(slot).into_iter().flatten()) {
             let data = values::generate(call.kernel.element, call.values, call.count as usize, &mut random);
             before.push(buffers.fill(self.session, rank, &data)?);
             inputs.push(data);
@@ -222,10 +244,10 @@ impl<'a> Ranks<'a> {
         Ok((inputs, before))
     }
 
-    fn launch(&mut self, place: &Place<'_>, comes: impl Fn(u32) -> bool, spin_limit: u32) -> Result<(), Stop> {
-        let call = place.call;
-        let launches: Vec<Launch> = (0..)
-            .zip(call.ranks.iter().zip(&self.buffers))
+    /// What every rank that comes launches for a call.
+    fn launches(&self, call: &Call, slot: usize, comes: impl Fn(u32) -> bool, spin_limit: u32) -> Vec<Launch> {
+        (0..)
+            .zip(call.ranks.iter().zip(self.buffers.get(slot).into_iter().flatten()))
             .filter(|(rank, _)| comes(*rank))
             .map(|(rank, (part, buffers))| {
                 let words = [call.count, rank, part.blocks, part.threads, self.workspace.inbox_bytes(), spin_limit];
@@ -235,8 +257,16 @@ impl<'a> Ranks<'a> {
                 let symbol = call.kernel.symbol();
                 Launch { rank, symbol, arguments, blocks: part.blocks, threads: part.threads }
             })
-            .collect();
-        self.session.launch(&launches, call.seed).map_err(|error| {
+            .collect()
+    }
+
+    fn launch_one(&mut self, place: &Place<'_>, comes: impl Fn(u32) -> bool, spin_limit: u32) -> Result<(), Stop> {
+        let launches = self.launches(place.call, 0, comes, spin_limit);
+        self.launch(place, &launches)
+    }
+
+    fn launch(&mut self, place: &Place<'_>, launches: &[Launch]) -> Result<(), Stop> {
+        self.session.launch(launches, place.call.seed).map_err(|error| {
             if error.by_kernel {
                 place.fault(None, What::Kernel { message: error.message })
             } else {
@@ -257,8 +287,14 @@ impl<'a> Ranks<'a> {
         Ok(())
     }
 
-    fn verify_buffers(&mut self, place: &Place<'_>, before: &[Before], expected: Expected<'_>) -> Result<(), Stop> {
-        for (rank, (buffers, before)) in (0..).zip(self.buffers.iter().zip(before)) {
+    fn verify_buffers(
+        &mut self,
+        place: &Place<'_>,
+        slot: usize,
+        before: &[Before],
+        expected: Expected<'_>,
+    ) -> Result<(), Stop> {
+        for (rank, (buffers, before)) in (0..).zip(self.buffers.get(slot).into_iter().flatten().zip(before)) {
             if let Some(what) = buffers.verify(self.session, before, expected)? {
                 return Err(place.fault(Some(rank), what));
             }

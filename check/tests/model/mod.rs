@@ -260,7 +260,7 @@ impl Session for ModelSession {
     }
 
     fn limits(&self) -> Limits {
-        Limits { blocks: 4, threads: 128, inbox_bytes: 2048, ample_spin: 1000, short_spin: 10 }
+        Limits { blocks: 4, threads: 128, inbox_bytes: 2048, burst: 1, ample_spin: 1000, short_spin: 10 }
     }
 
     fn clear(&mut self) {
