@@ -7,6 +7,7 @@
 mod build;
 mod check;
 mod targets;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ enum Command {
     Build(build::Args),
     Targets(targets::Args),
     Check(check::Args),
+    Verify(verify::Args),
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
     LowerModule,
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
