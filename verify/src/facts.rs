@@ -5,6 +5,7 @@
 
 pub(crate) mod amdgpu;
 pub(crate) mod cubin;
+mod names;
 pub(crate) mod ptx;
 pub(crate) mod spirv;
 pub(crate) mod zebin;

@@ -294,6 +294,10 @@ pub struct Symbols {
     /// Undefined symbols that must be resolved at load (weak ones are not listed).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undefined: Vec<String>,
+    /// Undefined symbols that no relocation of a linked object refers to: nothing looks them up.
+    /// Empty if the reader was told to leave them out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreferenced: Vec<String>,
     /// Symbols of the host-call families, defined or not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notable: Vec<String>,

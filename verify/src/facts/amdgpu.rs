@@ -8,13 +8,16 @@
 mod arch;
 mod metadata;
 
+use std::collections::BTreeSet;
+
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 
 use self::metadata::Metadata;
 use crate::error::ReadError;
 use crate::facts::Detail;
+use crate::facts::names::Names;
 use crate::model::{Details, Format, Image, Symbols};
 use crate::symbols::is_notable;
 
@@ -31,7 +34,8 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
     let header = Header::parse(bytes).map_err(malformed)?;
     let code_object_version = version(header)?;
     let sections = header.sections(E, bytes).map_err(malformed)?;
-    let (symbols, has_descriptors) = symbols(&sections, bytes, detail)?;
+    let relocatable = header.e_type(E) == elf::ET_REL;
+    let (symbols, has_descriptors) = symbols(&sections, bytes, !relocatable, detail)?;
     let note = note(header, &sections, bytes)?;
     let metadata = match note {
         Some(note) => metadata::read(note, detail)?,
@@ -58,12 +62,7 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
         target: arch::target_id(e_flags, code_object_version),
         bytes: bytes.len() as u64,
         loaded: true,
-        details: Details::Amdgpu {
-            code_object_version,
-            e_flags,
-            note_target: metadata.target,
-            relocatable: header.e_type(E) == elf::ET_REL,
-        },
+        details: Details::Amdgpu { code_object_version, e_flags, note_target: metadata.target, relocatable },
         kernels: metadata.kernels,
         symbols,
         printf_strings: metadata.printf,
@@ -120,14 +119,21 @@ fn is_metadata(name: &[u8], kind: u32) -> bool {
 }
 
 /// Symbols of both tables, and whether one of them is a kernel descriptor.
-fn symbols(sections: &SectionTable<'_, Header>, bytes: &[u8], detail: Detail) -> Result<(Symbols, bool), ReadError> {
+fn symbols<'a>(
+    sections: &SectionTable<'a, Header>,
+    bytes: &'a [u8],
+    linked: bool,
+    detail: Detail,
+) -> Result<(Symbols, bool), ReadError> {
     let malformed = |error: object::Error| ReadError::malformed("ELF symbol table", error.to_string());
     let mut found = Symbols::default();
     let mut has_descriptors = false;
     for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
         let table = sections.symbols(E, bytes, kind).map_err(malformed)?;
-        for symbol in table.iter() {
-            let name = symbol.name(E, table.strings()).map_err(malformed)?;
+        let mut names = Names::new(E, bytes, sections, &table)?;
+        let needed = if linked { Some(relocated(sections, bytes, &table)?) } else { None };
+        for (index, symbol) in table.enumerate() {
+            let name = names.get(symbol.st_name(E))?;
             // Section and file symbols have no name, or none that anybody calls.
             let Ok(name) = std::str::from_utf8(name) else {
                 continue;
@@ -141,17 +147,42 @@ fn symbols(sections: &SectionTable<'_, Header>, bytes: &[u8], detail: Detail) ->
                 found.notable.push(name.to_owned());
             }
             if undefined {
-                if !symbol.is_weak() {
+                if symbol.is_weak() {
+                    continue;
+                }
+                if needed.as_ref().is_none_or(|needed| needed.contains(&index.0)) {
                     found.undefined.push(name.to_owned());
+                } else if detail == Detail::Full {
+                    found.unreferenced.push(name.to_owned());
                 }
             } else if detail == Detail::Full && !symbol.is_local() {
                 found.defined.push(name.to_owned());
             }
         }
     }
-    for list in [&mut found.notable, &mut found.undefined, &mut found.defined] {
+    found.unreferenced.retain(|name| !found.undefined.contains(name));
+    for list in [&mut found.notable, &mut found.undefined, &mut found.unreferenced, &mut found.defined] {
         list.sort_unstable();
         list.dedup();
     }
     Ok((found, has_descriptors))
+}
+
+/// Indices of the symbols of `table` that a relocation refers to. Others a loader never looks up:
+/// linkers leave undefined LDS variables behind that were lowered long before.
+fn relocated<'a>(
+    sections: &SectionTable<'a, Header>,
+    bytes: &'a [u8],
+    table: &SymbolTable<'a, Header>,
+) -> Result<BTreeSet<usize>, ReadError> {
+    let malformed = |error: object::Error| ReadError::malformed("ELF relocations", error.to_string());
+    let mut needed = BTreeSet::new();
+    for section in sections.iter() {
+        if let Some((relocations, link)) = section.rela(E, bytes).map_err(malformed)?
+            && link == table.section()
+        {
+            needed.extend(relocations.iter().map(|relocation| relocation.r_sym(E, false) as usize));
+        }
+    }
+    Ok(needed)
 }

@@ -10,6 +10,7 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use crate::error::ReadError;
 use crate::facts::Detail;
+use crate::facts::names::Names;
 use crate::model::{Details, Format, Image, Kernel, Symbols};
 
 const WHAT: &str = "cubin";
@@ -30,8 +31,9 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
     let table = sections.symbols(E, bytes, elf::SHT_SYMTAB).map_err(malformed)?;
     let mut symbols = Symbols::default();
     let mut kernels = Vec::new();
+    let mut names = Names::new(E, bytes, &sections, &table)?;
     for symbol in table.iter() {
-        let name = symbol.name(E, table.strings()).map_err(malformed)?;
+        let name = names.get(symbol.st_name(E))?;
         let name = String::from_utf8_lossy(name);
         if name.is_empty() {
             continue;

@@ -260,7 +260,7 @@ impl<'a> Module<'a> {
                 address_bits: self.address_bits,
             },
             kernels: self.kernels,
-            symbols: Symbols { defined, undefined, notable: Vec::new() },
+            symbols: Symbols { defined, undefined, ..Symbols::default() },
             printf_strings: Vec::new(),
         }
     }

@@ -58,7 +58,7 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
             memory_model,
         },
         kernels,
-        symbols: Symbols { defined: collector.exported(detail), undefined: collector.imported(), notable: Vec::new() },
+        symbols: Symbols { defined: collector.exported(detail), undefined: collector.imported(), ..Symbols::default() },
         printf_strings: Vec::new(),
     })
 }

@@ -86,6 +86,7 @@ fn group(out: &mut String, severity: Severity, class: Option<&str>, findings: &[
     for ((subject, message), targets) in lines.iter().take(SHOWN) {
         let subject = shorten(subject);
         let on = if targets.is_empty() { String::new() } else { format!(" on {}", list(targets)) };
+        let message = shorten(message);
         writeln!(out, "    {subject}: {message}{on}")?;
     }
     if lines.len() > SHOWN {

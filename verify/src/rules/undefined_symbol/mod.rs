@@ -12,7 +12,7 @@ mod tests;
 pub(super) static RULE: Rule = Rule {
     code: "undefined-symbol",
     shipped: Some(Severity::Error),
-    what: "A code object that a runtime loads has an undefined symbol.",
+    what: "A code object that a runtime loads refers to an undefined symbol.",
     why: "The load fails, often only at the first launch of a kernel of the image.",
     fix: "Link the object that defines it, or link with --no-undefined to find out at build time.",
     source: "LLVM, \"User Guide for AMDGPU Backend\", Code Object; NVIDIA, \"PTX ISA\", .extern; \
@@ -30,6 +30,7 @@ fn check(inspection: &Inspection, options: &Options, drafts: &mut Drafts) {
             .symbols
             .undefined
             .iter()
+            .chain(image.symbols.unreferenced.iter().filter(|_| strict))
             .map(String::as_str)
             .filter(|name| strict || !is_provided(image.format, name))
             .collect();
@@ -43,13 +44,23 @@ fn check(inspection: &Inspection, options: &Options, drafts: &mut Drafts) {
                 kernel.calls.iter().map(String::as_str).filter(|name| missing.contains(name)).collect();
             if !reached.is_empty() {
                 named = true;
-                let message = format!("calls undefined {}", reached.join(", "));
+                let message = format!("calls undefined {}", some(&reached));
                 drafts.kernel(image, kernel, message);
             }
         }
         if !named {
-            drafts.image(image, format!("undefined {}", missing.join(", ")));
+            drafts.image(image, format!("undefined {}", some(&missing)));
         }
+    }
+}
+
+/// The first names; a broken link can miss hundreds.
+fn some(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<&str> = names.iter().copied().take(SHOWN).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -22,3 +22,12 @@ fn what_the_driver_provides_is_not_missing() {
     assert_eq!(found[0].message, "calls undefined helper");
     assert_eq!(found[0].kernel.as_deref(), Some("k"));
 }
+
+#[test]
+fn what_nothing_refers_to_counts_in_the_strict_profile_only() {
+    let mut image = amdgpu(vec![kernel(&[])]);
+    image.symbols.unreferenced = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+    let inspection = inspection(vec![image]);
+    assert_eq!(shipped(&inspection, RULE.code), []);
+    assert_eq!(strict(&inspection, RULE.code)[0].message, "undefined a, b, c and 2 more");
+}
