@@ -9,7 +9,7 @@ export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help bundle test check-format lint deny tools bless fmt clean
+.PHONY: help bundle test deny tools bless mutants fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,6 +38,11 @@ tools: ## validators and a CPU OpenCL runtime into .tools/, for tests
 
 bless: tools ## tests with every golden file rewritten: review the difference
 	INSTA_UPDATE=always $(CARGO) test --workspace --locked
+
+mutants: ## each synchronising operation broken, and noticed: the table of docs/evidence.md
+	@tools/setup.sh build
+	$(CARGO) build --release --locked --workspace
+	$(TARGET)/release/xreduce-mutants $(TARGET)/release/xreduce
 
 fmt: ## format all Rust code
 	$(CARGO) fmt --all
