@@ -33,6 +33,7 @@ is_recent() {
 
 need llvm-22-dev test -e "$llvm/lib/libLLVMCore.a"
 need llvm-22 test -x "$llvm/bin/llvm-config"
+need lld-22 test -x "$llvm/bin/ld.lld"
 need liblld-22-dev test -e "$llvm/lib/liblldELF.a"
 need libpolly-22-dev test -e "$llvm/lib/libPolly.a"
 need g++ c++ --version
@@ -46,7 +47,6 @@ need rustc-web is_recent rustc
 if [ "${1:-build}" = test ]; then
     need rustfmt-web cargo fmt --version
     need rust-web-clippy cargo clippy --version
-    need lld-22 test -x "$llvm/bin/ld.lld"
     need python3 python3 --version
     need python3-venv python3 -c 'import venv, ensurepip'
     need ocl-icd-libopencl1 has_loader
