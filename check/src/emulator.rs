@@ -20,7 +20,7 @@ impl Emulator {
     /// An emulator with the usual limit.
     #[must_use]
     pub fn new(decoder: Box<dyn Decoder>) -> Self {
-        Emulator { decoder, step_limit: 50_000_000 }
+        Emulator { decoder, step_limit: 10_000_000 }
     }
 }
 

@@ -42,6 +42,8 @@ struct Active {
     arguments: u64,
     next_block: u32,
     blocks_left: u32,
+    /// When the launch ends, its waves having ended: until then their stores leave at random.
+    ends: Option<u64>,
 }
 
 #[derive(Default)]
@@ -64,6 +66,8 @@ pub(crate) struct Schedule<'m> {
     live: Vec<usize>,
     report: RunReport,
     next_mood: u64,
+    /// Launches whose waves have ended.
+    ending: u32,
 }
 
 type Stopped = Box<Failure>;
@@ -90,6 +94,7 @@ impl<'m> Schedule<'m> {
             live: Vec::new(),
             report,
             next_mood: 0,
+            ending: 0,
         }
     }
 
@@ -115,6 +120,9 @@ impl<'m> Schedule<'m> {
         loop {
             if self.clock >= self.next_mood {
                 self.change_mood()?;
+            }
+            if self.ending > 0 {
+                self.end_launches()?;
             }
             if self.live.is_empty() {
                 if self.slots.iter().any(|slot| !slot.done) {
@@ -216,11 +224,25 @@ impl<'m> Schedule<'m> {
         };
         active.blocks_left -= 1;
         if active.blocks_left == 0 {
-            self.end_launch(device);
-            self.report.launches += 1;
-            return self.advance(device, false);
+            active.ends = Some(self.clock + self.rng.below(256));
+            self.ending += 1;
+            return Ok(());
         }
         self.start_block(device);
+        Ok(())
+    }
+
+    /// Ends launches whose waves have ended, when their time has come or nobody else has anything to do.
+    fn end_launches(&mut self) -> Result<(), Stopped> {
+        for device in 0..self.devices.len() {
+            let ends = self.devices.get(device).and_then(|run| run.active.as_ref()?.ends);
+            if ends.is_some_and(|clock| clock <= self.clock || self.live.is_empty()) {
+                self.ending -= 1;
+                self.end_launch(device);
+                self.report.launches += 1;
+                self.advance(device, false)?;
+            }
+        }
         Ok(())
     }
 
@@ -314,7 +336,7 @@ impl<'m> Schedule<'m> {
         memory.begin_kernel(handle(device));
         let (blocks, resident) = (launch.blocks, launch.resident.unwrap_or(launch.blocks).min(launch.blocks));
         if let Some(run) = self.devices.get_mut(device) {
-            run.active = Some(Active { launch, arguments, next_block: 0, blocks_left: blocks });
+            run.active = Some(Active { launch, arguments, next_block: 0, blocks_left: blocks, ends: None });
         }
         for _ in 0..resident {
             self.start_block(device);

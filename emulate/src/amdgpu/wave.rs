@@ -220,6 +220,12 @@ impl Wave {
                     return Ok(Some(Turn::Blocked));
                 }
             }
+            // A wait takes time, in which some of what it waits for happens and other waves run.
+            Operation::Wait(_) if !self.underway.is_empty() && context.rng.one_in(3) => {
+                self.progress(context);
+                *context.clock += 1;
+                return Ok(Some(Turn::Again));
+            }
             operation if scalar::execute(operation, &mut self.scalar) => {}
             operation if vector::execute(operation, self)? => {}
             operation => {

@@ -109,6 +109,10 @@ impl Underway {
         &self.registers
     }
 
+    pub(in crate::amdgpu) fn is_empty(&self) -> bool {
+        self.flights.is_empty()
+    }
+
     /// Operations with their numbers, oldest first.
     pub(super) fn kinds_mut(&mut self) -> impl Iterator<Item = (u64, &mut Kind)> {
         self.flights.iter_mut().map(|flight| (flight.number, &mut flight.kind))
@@ -318,7 +322,7 @@ impl Wave {
     }
 
     /// What may happen to operations under way before the next one is issued.
-    fn progress(&mut self, context: &mut Context<'_>) {
+    pub(in crate::amdgpu) fn progress(&mut self, context: &mut Context<'_>) {
         let temper = context.memory.temper();
         if context.rng.one_in(temper.drain) {
             context.memory.drain_some(self.place.agent, context.rng);
