@@ -44,16 +44,14 @@ pub(crate) fn build(out: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The default bundle.
+/// The default bundle, in cargo's folder for such things, one per suite.
 pub(crate) fn bundle() -> &'static Path {
-    static BUNDLE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, out) = BUNDLE.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let out = folder.path().join("out");
+    static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
+    BUNDLE.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("bundle-", env!("CARGO_CRATE_NAME")));
         text(&mut build(&out, &[]));
-        (folder, out)
-    });
-    out
+        out
+    })
 }
 
 /// A module of the default bundle.
