@@ -32,12 +32,14 @@ const EM_INTELGT: u16 = 205;
 const EM_AMDGPU: u16 = 224;
 
 /// Settings of one walk.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Walker<'w> {
     pub(crate) limits: Limits,
     pub(crate) detail: Detail,
     /// Host symbols that somebody asked for.
     pub(crate) wanted: &'w BTreeSet<String>,
+    /// Told of bytes that will not be read again.
+    pub(crate) done: &'w (dyn Fn(&[u8]) + Sync),
 }
 
 /// Where the walk stands.

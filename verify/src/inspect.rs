@@ -13,6 +13,6 @@ use crate::model::Inspection;
 /// into the findings `container-malformed` and `unreadable`.
 #[must_use]
 pub fn inspect(bytes: &[u8], name: &str) -> Inspection {
-    let walker = Walker { limits: Limits::default(), detail: Detail::Full, wanted: &BTreeSet::new() };
+    let walker = Walker { limits: Limits::default(), detail: Detail::Full, wanted: &BTreeSet::new(), done: &|_| {} };
     Inspection { name: name.to_owned(), ..walker.walk(bytes, &Place::root(name)) }
 }

@@ -10,13 +10,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
 use crate::containers::{Place, Walker};
 use crate::facts::Detail;
 use crate::limits::Limits;
 use crate::model::{Inspection, Skipped};
+
+/// Smaller parts are not worth a call to the system.
+const RELEASE_BYTES: usize = 1 << 20;
 
 /// An input that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +70,7 @@ impl Scan<'_> {
                 .take(self.limits.object_bytes)
                 .read_to_end(&mut bytes)
                 .map_err(|cause| OpenError { path: path.to_owned(), cause })?;
-            inspection.join(self.walker().walk(&bytes, &Place::root("-")));
+            inspection.join(self.walker(&|_| {}).walk(&bytes, &Place::root("-")));
             return Ok(inspection);
         }
         let mut files = Vec::new();
@@ -79,8 +82,8 @@ impl Scan<'_> {
         Ok(inspection)
     }
 
-    fn walker(&self) -> Walker<'_> {
-        Walker { limits: self.limits, detail: self.detail, wanted: self.symbols }
+    fn walker<'w>(&'w self, done: &'w (dyn Fn(&[u8]) + Sync)) -> Walker<'w> {
+        Walker { limits: self.limits, detail: self.detail, wanted: self.symbols, done }
     }
 
     fn file(&self, path: &Path) -> Result<Inspection, OpenError> {
@@ -89,17 +92,30 @@ impl Scan<'_> {
         let length = file.metadata().map_err(failed)?.len();
         let place = Place::root(&path.display().to_string());
         let found = if length == 0 {
-            self.walker().walk(&[], &place)
+            self.walker(&|_| {}).walk(&[], &place)
         } else {
             // SAFETY: the map is private and read-only, and lives to the end of this block only. A
             // process that changes the file meanwhile can make two reads of a byte differ; every
             // reader here checks each offset at its use and keeps no reference into the map. One
             // that truncates the file ends this process with SIGBUS, as it would any mapped reader.
             let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
-            self.walker().walk(&map, &place)
+            self.walker(&|part| release(&map, part)).walk(&map, &place)
         };
         (self.progress)(length);
         Ok(found)
+    }
+}
+
+/// Lets the system drop the pages of `part`, if it lies in `map`: pages that were read once would
+/// otherwise count as this process's memory to its end. Only a hint, so a refusal is no error.
+fn release(map: &Mmap, part: &[u8]) {
+    let Some(start) = part.as_ptr().addr().checked_sub(map.as_ptr().addr()) else {
+        return;
+    };
+    if part.len() >= RELEASE_BYTES && start.checked_add(part.len()).is_some_and(|end| end <= map.len()) {
+        // SAFETY: the map is a read-only view of a file. Dropping its pages loses nothing that was
+        // written, and a later read brings the same bytes of the file back.
+        let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, part.len()) };
     }
 }
 

@@ -1,6 +1,6 @@
 //! Hostile input: mutated files of every form, and what fuzzing once found.
 //!
-//! `fuzz/driver.rs` does the same for hours; its finds are kept in `data/regressions`.
+//! `tools/fuzz.rs` does the same for hours; its finds are kept in `data/regressions`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

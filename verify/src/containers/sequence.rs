@@ -55,16 +55,20 @@ pub(super) fn open(walker: &Walker<'_>, bytes: &[u8], place: &Place) -> Found {
         rest = next;
     }
     let numbered: Vec<(usize, Unit<'_>)> = units.into_iter().enumerate().collect();
-    let mut found = walker.each(&numbered, place, |(number, unit)| match unit {
-        Unit::Bundle(unit) => bundle::open(walker, unit, &place.group(&format!("bundle {number}"))),
-        Unit::Ccob(unit) => ccob::open(walker, unit, &place.group(&format!("bundle {number}"))),
-        Unit::Fatbin(unit) => fatbin::open(walker, unit, &place.group(&format!("fatbin {number}"))),
-        Unit::OffloadBinary(unit) => {
-            // The images of one host file are alternatives even if each has a binary of its own.
-            let mut inside = place.inside(&format!("binary {number}"));
-            inside.device = true;
-            offload_binary::open(walker, unit, &inside)
-        }
+    let mut found = walker.each(&numbered, place, |(number, unit)| {
+        let (found, bytes) = match unit {
+            Unit::Bundle(unit) => (bundle::open(walker, unit, &place.group(&format!("bundle {number}"))), unit),
+            Unit::Ccob(unit) => (ccob::open(walker, unit, &place.group(&format!("bundle {number}"))), unit),
+            Unit::Fatbin(unit) => (fatbin::open(walker, unit, &place.group(&format!("fatbin {number}"))), unit),
+            Unit::OffloadBinary(unit) => {
+                // The images of one host file are alternatives even if each has a binary of its own.
+                let mut inside = place.inside(&format!("binary {number}"));
+                inside.device = true;
+                (offload_binary::open(walker, unit, &inside), unit)
+            }
+        };
+        (walker.done)(bytes);
+        found
     });
     found.join(end);
     found
