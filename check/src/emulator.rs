@@ -140,7 +140,7 @@ impl Session for EmulatorSession {
             let launched = xreduce_emulate::Launch::new(&kernel, launch.blocks, launch.threads, arguments);
             self.machine.launch(self.device(launch.rank)?, launched).map_err(BackendError::unable)?;
         }
-        let options = RunOptions { step_limit: self.step_limit, ..RunOptions::new(seed) };
+        let options = RunOptions { step_limit: self.step_limit, drained_at_end: true, ..RunOptions::new(seed) };
         self.machine.run(&options).map(|_| ()).map_err(|failure| match &failure.reason {
             Reason::Fault(fault) if fault.is_internal() => BackendError::unable(describe(&failure)),
             _ => BackendError::kernel(describe(&failure)),

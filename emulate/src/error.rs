@@ -96,6 +96,11 @@ pub enum FaultKind {
         /// Register, as in assembly.
         register: String,
     },
+    /// A wave ended with a store under way to memory that others share.
+    NotDrained {
+        /// Region name.
+        region: String,
+    },
     /// The program counter left the kernel.
     ProgramCounter,
     /// Use of a barrier that can never complete, or a wait without a signal.
@@ -177,6 +182,9 @@ impl fmt::Display for Fault {
             ),
             FaultKind::NotWaitedFor { register } => {
                 write!(f, "{register} is used before the load that fills it was waited for")
+            }
+            FaultKind::NotDrained { region } => {
+                write!(f, "the wave ends with a store to {region} under way: a wait is missing")
             }
             FaultKind::ProgramCounter => write!(f, "the program counter left the kernel"),
             FaultKind::Barrier { what } => write!(f, "barrier: {what}"),

@@ -86,13 +86,16 @@ pub struct RunOptions {
     /// Whether the weak-memory adversary is at work; without it memory is sequentially consistent and only the
     /// order of waves is random.
     pub weak_memory: bool,
+    /// Whether a wave that ends with a store to shared memory under way is a fault. Hardware completes such stores at
+    /// the end of the kernel; a protocol may demand more.
+    pub drained_at_end: bool,
 }
 
 impl RunOptions {
     /// A run under the adversary.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        RunOptions { seed, step_limit: 50_000_000, weak_memory: true }
+        RunOptions { seed, step_limit: 50_000_000, weak_memory: true, drained_at_end: false }
     }
 }
 

@@ -76,7 +76,7 @@ impl<'m> Schedule<'m> {
     pub(crate) fn new(machine: &'m mut Machine, options: &RunOptions) -> Self {
         let mut rng = Rng::new(options.seed);
         let temper = if options.weak_memory { Temper::draw(&mut rng) } else { Temper::default() };
-        machine.memory.begin_run(temper, options.weak_memory);
+        machine.memory.begin_run(temper, options.weak_memory, options.drained_at_end);
         let devices = machine
             .queues
             .iter()

@@ -166,6 +166,17 @@ impl Generation {
         }
     }
 
+    /// How fresh the value must be that a read-modify-write changes. Hardware performs all of them where the device's
+    /// stores meet; the LLVM memory model promises nothing between blocks below device scope, and gfx12 is the only
+    /// family whose instruction tells.
+    pub(crate) fn atomic_scope(self, bits: CacheBits) -> Scope {
+        match (self, bits.scope) {
+            (Generation::Gfx12, ScopeBits::Cu) => Scope::Agent,
+            (Generation::Gfx12, ScopeBits::Se) => Scope::Workgroup,
+            _ => Scope::System,
+        }
+    }
+
     /// Whether a read-modify-write returns the old value.
     pub(crate) fn atomic_returns(self, bits: CacheBits) -> bool {
         match self {

@@ -234,6 +234,7 @@ pub(crate) enum Operation {
         words: u8,
         compares: bool,
         address: Address,
+        scope: Scope,
         reach: Reach,
     },
     /// One register per lane from group memory.

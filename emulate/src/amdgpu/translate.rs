@@ -243,7 +243,7 @@ fn memory(access: &Memory, mut text: Text<'_>, site: &Site<'_>) -> Result<Instru
             let count = if *compares { 2 * words } else { *words };
             let first = data(source, Format::Words(count))?;
             touches.add_vector(first, count);
-            let reach = site.generation.atomic_reach(bits);
+            let (scope, reach) = (site.generation.atomic_scope(bits), site.generation.atomic_reach(bits));
             Operation::Atomic {
                 function: *function,
                 destination,
@@ -251,6 +251,7 @@ fn memory(access: &Memory, mut text: Text<'_>, site: &Site<'_>) -> Result<Instru
                 words: *words,
                 compares: *compares,
                 address,
+                scope,
                 reach,
             }
         }

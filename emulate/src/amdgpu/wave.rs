@@ -213,8 +213,13 @@ impl Wave {
                 if !self.passes(context)? {
                     return Ok(Some(Turn::Blocked));
                 }
+                turn = context.rng.one_in(2).then_some(Turn::Again);
             }
-            Operation::BarrierSignal => self.signal(context)?,
+            // Others go on at once, before this wave may have waited for anything.
+            Operation::BarrierSignal => {
+                self.signal(context)?;
+                turn = context.rng.one_in(2).then_some(Turn::Again);
+            }
             Operation::BarrierWait => {
                 if !self.passes(context)? {
                     return Ok(Some(Turn::Blocked));

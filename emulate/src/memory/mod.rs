@@ -67,6 +67,7 @@ pub(crate) struct Memory {
     devices: Vec<DeviceState>,
     temper: Temper,
     weak: bool,
+    drained_at_end: bool,
 }
 
 /// What an access needs of its address.

@@ -171,10 +171,12 @@ pub(super) struct DeviceState {
 pub(super) const WHOLE_DEVICE: u8 = u8::MAX;
 
 impl Memory {
-    /// Start of a run: how adverse memory is; not at all makes it sequentially consistent.
-    pub(crate) fn begin_run(&mut self, temper: Temper, weak: bool) {
+    /// Start of a run: how adverse memory is (not at all makes it sequentially consistent), and whether agents must
+    /// have drained their stores to shared memory when they end.
+    pub(crate) fn begin_run(&mut self, temper: Temper, weak: bool, drained_at_end: bool) {
         self.temper = temper;
         self.weak = weak;
+        self.drained_at_end = drained_at_end;
     }
 
     pub(crate) fn is_weak(&self) -> bool {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::order::{AgentId, Dirty, NOBODY, Piece, Reach, WHOLE_DEVICE, join, ones, split};
+use super::order::{AgentId, Dirty, NOBODY, Piece, Reach, Scope, WHOLE_DEVICE, ones, split};
 use super::version::Version;
-use super::{Device, Memory};
+use super::{Access, Device, Memory};
 use crate::rng::Rng;
 
 impl Memory {
@@ -27,24 +27,34 @@ impl Memory {
         }
     }
 
-    /// Read-modify-write of 4 or 8 aligned bytes, performed now where the device's stores meet. Returns the old value.
+    /// Read-modify-write of 4 or 8 aligned bytes, performed now; `scope` says how fresh the value that it changes must
+    /// be. Returns the old value.
     pub(crate) fn atomic(
         &mut self,
         agent: AgentId,
         address: u64,
         bytes: u64,
-        reach: Reach,
+        (scope, reach): (Scope, Reach),
+        rng: &mut Rng,
         apply: impl FnOnce(u64) -> u64,
     ) -> u64 {
-        let granule = address & !7;
-        self.commit_granule(agent, granule);
-        let Some(view) = self.fresh_view(agent) else { return 0 };
-        let shift = (address & 7) * 8;
+        self.commit_granule(agent, address & !7);
+        let old = self.load(agent, address, bytes, scope, rng);
+        let (granule, shift) = (address & !7, (address & 7) * 8);
         let mask = ones(bytes) << shift;
-        let old = (join(self.seen(granule, &view), self.seen(granule + 4, &view)) & mask) >> shift;
         let value = (apply(old) << shift) & mask;
         self.commit(agent, Piece { operation: 0, granule, value, mask, reach });
         old
+    }
+
+    /// The shared region that a store of the agent is still on its way to, where the run forbids that at its end.
+    pub(crate) fn undrained(&self, agent: AgentId) -> Option<String> {
+        let state = self.agents.get(agent.0 as usize).filter(|_| self.drained_at_end)?;
+        let regions = state
+            .stores
+            .iter()
+            .filter_map(|piece| self.region(piece.granule + u64::from(piece.mask.trailing_zeros() / 8)));
+        { regions }.find(|region| region.access == Access::Shared).map(|region| region.name.clone())
     }
 
     /// Makes what the agent's caches hold dirty visible as far as `reach`.

@@ -13,7 +13,7 @@ use super::vector::lanes_of;
 use crate::amdgpu::instruction::{Address, AtomicFunction, Counter, Format, Operation, RegisterSet};
 use crate::amdgpu::text::Part;
 use crate::amdgpu::wave::Wave;
-use crate::error::Fault;
+use crate::error::{Fault, FaultKind};
 use crate::memory::{AccessKind, Reach, Scope};
 use crate::thread::Context;
 
@@ -68,6 +68,7 @@ pub(super) struct Atomic {
     function: AtomicFunction,
     /// Operand and comparand, by lane.
     operands: [(u64, u64); 64],
+    scope: Scope,
     reach: Reach,
     performed: bool,
     old: [u64; 64],
@@ -258,7 +259,7 @@ impl Wave {
                     }
                 }
             }
-            Operation::Atomic { function, destination, data, words, compares, address, reach } => {
+            Operation::Atomic { function, destination, data, words, compares, address, scope, reach } => {
                 let access = self.access(*address, 4 * u64::from(*words), AccessKind::Atomic, context)?;
                 self.keep_order(&access, context);
                 let mut operands = [(0, 0); 64];
@@ -276,6 +277,7 @@ impl Wave {
                     words: *words,
                     function: *function,
                     operands,
+                    scope: *scope,
                     reach: *reach,
                     performed: false,
                     old: [0; 64],
@@ -293,6 +295,9 @@ impl Wave {
 
     /// The wave ends: nothing waits for its loads any more; its stores stay in the buffer until they leave.
     pub(in crate::amdgpu) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Fault> {
+        if let Some(region) = context.memory.undrained(self.place.agent) {
+            return Err(Fault::new(FaultKind::NotDrained { region }));
+        }
         self.perform_shared(u64::MAX, context);
         for flight in std::mem::take(&mut self.underway.flights) {
             if let Kind::Atomic(mut atomic) = flight.kind {
@@ -389,9 +394,9 @@ impl Wave {
         for (position, (lane, address)) in atomic.access.lanes().enumerate() {
             let (value, comparand) = atomic.operands.get(lane).copied().unwrap_or_default();
             let function = atomic.function;
-            let old = context.memory.atomic(self.place.agent, address, atomic.access.bytes, atomic.reach, |old| {
-                function(old, value, comparand) & bits
-            });
+            let apply = |old| function(old, value, comparand) & bits;
+            let (bytes, scope, reach) = (atomic.access.bytes, atomic.scope, atomic.reach);
+            let old = context.memory.atomic(self.place.agent, address, bytes, (scope, reach), context.rng, apply);
             if let Some(slot) = atomic.old.get_mut(lane) {
                 *slot = old;
             }
