@@ -361,7 +361,9 @@ impl<'m> Schedule<'m> {
         };
         let threads = active.launch.kernel.0.clone().start_block(start, &mut self.machine.memory, &mut self.rng);
         let words = active.launch.kernel.0.shared_bytes().div_ceil(4);
-        let shared = (0..words).map(|_| (self.rng.next() & 0xFFFF_FFFF) as u32).collect();
+        // What the last kernel left: zeros as often as noise, since a flag that nobody wrote may read as either.
+        let noise = if self.rng.one_in(2) { u64::from(u32::MAX) } else { 0 };
+        let shared = (0..words).map(|_| (self.rng.next() & noise & 0xFFFF_FFFF) as u32).collect();
         let members = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         let block = self.blocks.len();
         let slots = self.slots.len()..self.slots.len() + threads.len();
