@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 /// The targets whose machine code is executed.
 const TARGETS: [&str; 2] = ["gfx1100", "gfx1201"];
-const SEEDS: &str = "12";
+const SEEDS: &str = "24";
 const LIST: &str = "mutants/mutants.yaml";
 const EVIDENCE: &str = "docs/evidence.md";
 const BEGIN: &str = "<!-- mutants: written by `make mutants` -->";
