@@ -283,6 +283,26 @@ fn comparisons_select_and_mask() {
 }
 
 #[test]
+fn products_with_64_bit_sums() {
+    let high = |a: u32, b: u32, c: u32| ((u64::from(a) * u64::from(b)).wrapping_add(u64::from(c)) >> 32) as u32;
+    let body = |name: &str| format!("v_mov_b32 v13, 0\n{name} v[14:15], null, v10, v11, v[12:13]\nv_mov_b32 v20, v15");
+    check(&["gfx1100"], &body("v_mad_u64_u32"), high);
+    check(&["gfx1201"], &body("v_mad_co_u64_u32"), high);
+}
+
+#[test]
+fn group_memory_holds_what_was_stored() {
+    let exchange =
+        |wait: &str| format!("ds_store_b32 v1, v10\n{wait}\nv_xor_b32 v3, 4, v1\nds_load_b32 v20, v3\n{wait}");
+    for (processor, wait) in [("gfx1100", "s_waitcnt lgkmcnt(0)"), ("gfx1201", "s_wait_dscnt 0x0")] {
+        let lanes = run(processor, &exchange(wait), 11);
+        for (lane, (_, [result, _])) in lanes.iter().enumerate() {
+            assert_eq!(*result, lanes[lane ^ 1].0[0], "{processor} lane {lane}");
+        }
+    }
+}
+
+#[test]
 fn lanes_and_counts() {
     // Number of the lane among those that took the branch, as atomics are combined.
     for (processors, wave) in [(RDNA, 32), (GFX9, 64)] {
@@ -340,7 +360,7 @@ fn scalar_operations_and_branches() {
 #[test]
 fn unknown_instructions_fail_at_load() {
     for (processor, text) in [
-        ("gfx1100", "ds_store_b32 v0, v1"),
+        ("gfx1100", "ds_add_u32 v0, v1"),
         ("gfx1100", "v_sqrt_f32 v1, v0"),
         ("gfx1100", "v_add_f32_e64 v1, v0, v1 clamp"),
         ("gfx1100", "v_add_f32_dpp v1, v0, v1 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf"),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::execute::{memory::Underway, scalar, vector};
+use super::execute::{scalar, underway::Underway, vector};
 use super::instruction::{Condition, Lanes, Operation, RegisterSet};
 use super::program::AmdProgram;
 use super::text::{EXEC, NULL, TTMP7, TTMP9, VCC};

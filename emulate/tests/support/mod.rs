@@ -60,7 +60,7 @@ pub fn compile(processor: &str, ir: &str) -> Vec<u8> {
 }
 
 /// A code object with one kernel `test` from the lines of its body, which keeps denormals. Arguments: `bytes` of kernarg, address in s[0:1];
-/// block number in s2 (ttmp9 on gfx12); wave32 where there is a choice.
+/// block number in s2 (ttmp9 on gfx12); 256 bytes of group memory; wave32 where there is a choice.
 pub fn assemble(processor: &str, argument_bytes: u32, body: &str) -> Vec<u8> {
     assemble_with(processor, argument_bytes, body, 3)
 }
@@ -72,7 +72,7 @@ pub fn assemble_with(processor: &str, argument_bytes: u32, body: &str, denormals
     let accumulators = if matches!(processor, "gfx90a" | "gfx942") { ".amdhsa_accum_offset 128\n" } else { "" };
     let text = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--{processor}\"\n.text\n.globl test\n.p2align 8\n.type test,@function\ntest:\n{body}\n.Lend:\n\
-         .size test, .Lend-test\n.rodata\n.p2align 6\n.amdhsa_kernel test\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .size test, .Lend-test\n.rodata\n.p2align 6\n.amdhsa_kernel test\n.amdhsa_group_segment_fixed_size 256\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
          .amdhsa_kernarg_size {argument_bytes}\n.amdhsa_float_denorm_mode_32 {denormals}\n.amdhsa_next_free_vgpr 128\n.amdhsa_next_free_sgpr 96\n{wave32}{accumulators}.end_amdhsa_kernel\n"
     );
     let cpu = format!("-mcpu={processor}");

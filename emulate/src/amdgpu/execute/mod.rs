@@ -3,4 +3,5 @@
 pub(super) mod memory;
 pub(super) mod scalar;
 mod shared;
+pub(super) mod underway;
 pub(super) mod vector;

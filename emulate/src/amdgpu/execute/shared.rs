@@ -1,7 +1,7 @@
 //! Group memory (LDS): 32-bit loads and stores of a wave, under way until the wait. The operations of one wave are
 //! performed in order, at any time between issue and wait; a store that nobody waits for may be late for its readers.
 
-use super::memory::Kind;
+use super::underway::Kind;
 use super::vector::lanes_of;
 use crate::amdgpu::instruction::{Counter, Operation};
 use crate::amdgpu::wave::Wave;
