@@ -202,8 +202,10 @@ impl<'a> Ranks<'a> {
         }
         self.verify_buffers(&place, 0, &before, Expected::Anything)?;
 
+        let received = self.received()?;
         let place = Place { step: Step::Late, ..place };
         self.launch_one(&place, |rank| rank == absent, limits.ample_spin)?;
+        self.verify_received(&place, &received)?;
         let (status, fits) = self.status(
             absent,
             |status| matches!(status, Status::PeerGaveUp { awaited, epoch } if (awaited, epoch) == (absent, low)),
@@ -217,6 +219,7 @@ impl<'a> Ranks<'a> {
         let place = self.place(call, Step::Spoilt);
         let first = self.statuses()?;
         self.launch_one(&place, |_| true, limits.ample_spin)?;
+        self.verify_received(&place, &received)?;
         for (rank, (was, is)) in (0..).zip(first.into_iter().zip(self.statuses()?)) {
             if was != is {
                 let expected = format!("{} ({was:#010x}) as before", Status::decode(was));
@@ -224,6 +227,32 @@ impl<'a> Ranks<'a> {
             }
         }
         self.verify_buffers(&place, 0, &before, Expected::Anything)
+    }
+
+    /// What peers may store in each rank's workspace: flags and inboxes.
+    fn received(&mut self) -> Result<Vec<Vec<u8>>, Stop> {
+        let (start, end) = (self.workspace.flag(0), self.workspace.stage(0));
+        let mut all = Vec::new();
+        for region in &self.workspaces {
+            let mut memory = vec![0; usize::try_from(end - start).unwrap_or(0)];
+            self.session.read(*region, start, &mut memory)?;
+            all.push(memory);
+        }
+        Ok(all)
+    }
+
+    /// Rule 6: who has given up, or is told so, stores nothing to peers.
+    fn verify_received(&mut self, place: &Place<'_>, before: &[Vec<u8>]) -> Result<(), Stop> {
+        for (rank, (was, is)) in (0..).zip(before.iter().zip(self.received()?)) {
+            if let Some(at) = was.iter().zip(&is).position(|(was, is)| was != is) {
+                let offset = self.workspace.flag(0) + at as u64;
+                let (saw, expected) = ("a store of a rank that takes no part".to_owned(), "nothing new".to_owned());
+                return Err(
+                    place.fault(Some(rank), What::Word { name: "a flag or inbox".to_owned(), offset, saw, expected })
+                );
+            }
+        }
+        Ok(())
     }
 
     fn place<'c>(&mut self, call: &'c Call, step: Step) -> Place<'c> {
