@@ -70,7 +70,11 @@ pub fn run(session: &mut dyn Session, plan: &Plan, focus: Callable) -> Result<Ve
     let mut left = plan.calls.as_slice();
     while !left.is_empty() {
         let most = ranks.session.limits().burst.max(1);
-        let (burst, rest) = left.split_at(left.len().min(1 + bursts.below(most) as usize));
+        let mut length = left.len().min(1 + bursts.below(most) as usize);
+        if bursts.once_in(2) {
+            length = ranks.until_wrap(left.get(..length).unwrap_or(left));
+        }
+        let (burst, rest) = left.split_at(length);
         ranks.calls(burst, Step::Call)?;
         right.extend(burst.iter().map(|call| call.kernel));
         left = rest;
@@ -120,6 +124,19 @@ impl<'a> Ranks<'a> {
         let mut ranks = Self { session, workspace, workspaces, buffers, epoch: 0, calls: 0 };
         ranks.start(plan.start_epoch)?;
         Ok(ranks)
+    }
+
+    /// How many of the calls there are up to the first whose epoch asks for more than a call's own work: what that leaves
+    /// can only be seen right after it.
+    fn until_wrap(&self, calls: &[Call]) -> usize {
+        let mut epoch = self.epoch;
+        let special = calls.iter().position(|call| {
+            if call.count > 0 {
+                epoch = epoch::next(epoch);
+            }
+            call.count > 0 && (epoch::refills_ll(epoch) || epoch::refreshes_flags(epoch))
+        });
+        special.map_or(calls.len(), |index| index + 1)
     }
 
     /// Prepares every workspace, as if `epoch` calls had gone before.
