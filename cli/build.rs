@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     let interrupted = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&interrupted);
     if let Err(cause) = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed)) {
-        eprintln!("xreduce: Ctrl-C will not be handled: {cause}");
+        crate::complain(format_args!("Ctrl-C will not be handled: {cause}"));
     }
     let bar = Bar::new(!args.quiet && std::io::stderr().is_terminal());
     let built = options(args).and_then(|options| xreduce_codegen::build(&options, &bar, &interrupted));
@@ -151,10 +151,10 @@ fn print_summary(summary: &Summary, args: &Args) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    println!("{}\n", crate::plain(table));
-    println!(
-        "{kernels} kernels in {modules} modules, {bytes} bytes, all verified, {:.2} s: {}",
+    crate::say(format_args!("{}\n\n", crate::plain(table)));
+    crate::say(format_args!(
+        "{kernels} kernels in {modules} modules, {bytes} bytes, all verified, {:.2} s: {}\n",
         summary.total.as_secs_f64(),
         args.out.join("manifest.json").display()
-    );
+    ));
 }

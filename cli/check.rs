@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     };
     record(&mut bundle.manifest, &report);
     if let Err(error) = bundle.save() {
-        eprintln!("xreduce: the evidence is not in the manifest: {error}");
+        crate::complain(format_args!("the evidence is not in the manifest: {error}"));
     }
     print(&report, args);
     match report.verdict() {
@@ -105,11 +105,11 @@ fn decode(processor: &str, code: &[u8]) -> Result<Vec<Decoded>, String> {
 fn print(report: &Report, args: &Args) {
     match args.format {
         Format::Json => match serde_json::to_string_pretty(report) {
-            Ok(json) => println!("{json}"),
-            Err(error) => eprintln!("xreduce: {error}"),
+            Ok(json) => crate::say(format_args!("{json}\n")),
+            Err(error) => crate::complain(format_args!("{error}")),
         },
         Format::Text if args.quiet && report.verdict() == Verdict::Passed => {}
-        Format::Text => print!("{report}"),
+        Format::Text => crate::say(format_args!("{report}")),
     }
 }
 
@@ -122,6 +122,6 @@ fn bar(visible: bool) -> ProgressBar {
 }
 
 fn unusable(error: &dyn std::error::Error) -> ExitCode {
-    eprintln!("xreduce: {error}");
+    crate::complain(format_args!("{error}"));
     ExitCode::from(crate::USAGE)
 }

@@ -2,7 +2,6 @@
 //!
 //! Exit codes, the same for every subcommand: 0 all well; 1 the work found a fault; 2 wrong usage or an input that cannot be
 //! opened; 3 could not be decided.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the command: it prints")]
 
 mod build;
 mod check;
@@ -45,11 +44,29 @@ fn main() -> ExitCode {
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => {
-                eprintln!("xreduce: {cause}");
+                complain(format_args!("{cause}"));
                 ExitCode::from(USAGE)
             }
         },
     }
+}
+
+/// Writes to standard output. A reader that has gone ends the command as it ends others; a full disk is told.
+fn say(text: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    let mut output = std::io::stdout().lock();
+    if let Err(cause) = output.write_fmt(text).and_then(|()| output.flush()) {
+        if cause.kind() != std::io::ErrorKind::BrokenPipe {
+            complain(format_args!("standard output: {cause}"));
+        }
+        std::process::exit(i32::from(USAGE));
+    }
+}
+
+/// Writes to standard error, if there is one.
+fn complain(text: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    let _nobody_to_tell = writeln!(std::io::stderr().lock(), "xreduce: {text}");
 }
 
 /// A table without lines: two spaces between columns, none at either end.
@@ -73,7 +90,7 @@ const UNDECIDED: u8 = 3;
 fn fail(errors: &[xreduce_codegen::Error]) -> ExitCode {
     use xreduce_codegen::Error;
     for error in errors {
-        eprintln!("xreduce: {error}");
+        complain(format_args!("{error}"));
     }
     match errors {
         [Error::Interrupted] => ExitCode::from(130), // as a shell reports a program that Ctrl-C ended

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Format::Text => print_table(&targets),
         Format::Json => {
             let list: Vec<_> = targets.iter().map(describe).collect();
-            println!("{:#}", serde_json::Value::Array(list));
+            crate::say(format_args!("{:#}\n", serde_json::Value::Array(list)));
         }
     }
     ExitCode::SUCCESS
@@ -53,7 +53,7 @@ fn print_table(targets: &Targets) {
             &target.products.join(", "),
         ]);
     }
-    println!("{}", crate::plain(table));
+    crate::say(format_args!("{}\n", crate::plain(table)));
 }
 
 fn describe(target: &Target) -> serde_json::Value {

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
             Verdict::Undetermined => 3,
         }),
         Err(message) => {
-            eprintln!("xreduce: {message}");
+            crate::complain(format_args!("{message}"));
             ExitCode::from(2)
         }
     }

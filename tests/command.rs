@@ -167,6 +167,29 @@ fn only_a_bundle_is_replaced() {
 }
 
 #[test]
+fn a_folder_that_is_no_bundle_and_a_feature_that_is_none_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine"), "mine").unwrap();
+    let said = errors(&mut build(folder.path(), &["--target", "sm_90"]), 2);
+    assert!(said.contains("holds files and no manifest.json"), "{said}");
+
+    let targets = changed_targets("gfx1100.yaml", "features: \"\"", "features: \"+nonsense\"");
+    let out = targets.path().join("out");
+    let said = errors(&mut build(&out, &["--target", "gfx1100", "--targets", targets.path().to_str().unwrap()]), 1);
+    assert!(said.contains("'+nonsense' is not a recognized feature"), "{said}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_panic() {
+    for arguments in ["targets", "targets --format json"] {
+        let script = format!("\"$0\" {arguments} | true; exec \"$0\" {arguments} >/dev/full");
+        let said = errors(Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_xreduce")]), 2);
+        assert!(said.contains("standard output: ") && !said.contains("panicked"), "{said}");
+    }
+}
+
+#[test]
 fn a_full_disk_leaves_the_old_bundle_whole() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

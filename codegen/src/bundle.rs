@@ -103,14 +103,18 @@ fn check_replaceable(place: &Path) -> Result<(), Error> {
     if !place.is_dir() {
         return Err(Error::output(place, "is no folder; give another place with --out"));
     }
-    let found = files_below(place)?;
-    if found.is_empty() {
+    let mut entries = std::fs::read_dir(place).map_err(|cause| Error::output(place, cause))?;
+    if entries.next().is_none() {
         return Ok(());
     }
-    let listed = match read_manifest(place) {
-        Ok(manifest) => listed_files(&manifest),
-        Err(_) => BTreeSet::new(),
-    };
+    if !place.join(MANIFEST).is_file() {
+        return Err(Error::output(
+            place,
+            "holds files and no manifest.json, so it is no bundle and is not replaced; give another place with --out",
+        ));
+    }
+    let listed = read_manifest(place).map(|manifest| listed_files(&manifest))?;
+    let found = files_below(place)?;
     match found.iter().find(|file| !listed.contains(*file)) {
         None => Ok(()),
         Some(stray) => Err(Error::output(

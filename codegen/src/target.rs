@@ -54,7 +54,7 @@ pub struct Limits {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the keys of a target file")]
 struct RawTarget {
     family: Family,
     triple: String,
@@ -303,6 +303,11 @@ fn line_of_row(text: &str, row: usize) -> Option<usize> {
 fn explain(text: &str, line: Option<usize>, message: &str) -> (Option<usize>, String) {
     let bare = message.rsplit_once(" at line ").map_or(message, |(bare, _)| bare);
     let mut quoted = bare.split('`').skip(1).step_by(2);
+    if let Some((_, word)) = bare.split_once("duplicate field `") {
+        let key = word.trim_end_matches('`');
+        let last = text.lines().enumerate().filter(|(_, line)| line_of(line, key).is_some()).last();
+        return (last.map(|(index, _)| index + 1).or(line), format!("the key `{key}` stands here a second time"));
+    }
     let unknown = ["unknown field", "unknown variant"].iter().any(|kind| bare.contains(kind));
     let Some(word) = quoted.next().filter(|_| unknown) else {
         return (line, bare.to_owned());
@@ -391,6 +396,7 @@ mod tests {
                 "unknown word `one_shot_pul`; did you mean `one_shot_pull`?",
             ),
             ("products:", "other:\nproducts:", "targets/gfx1100.yaml:6: unknown key `other`"),
+            ("products:", "cpu: gfx1101\nproducts:", "targets/gfx1100.yaml:6: the key `cpu` stands here a second time"),
         ];
         for (from, to, expected) in cases {
             let error = parse(|text| text.replacen(from, to, 1)).unwrap_err();

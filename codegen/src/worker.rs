@@ -55,6 +55,10 @@ impl Worker {
         if !output.status.success() {
             return Err(Fault::Failed(format!("LLVM stopped ({}){}", how(output.status), last_words(&said))));
         }
+        // LLVM only warns of a processor or feature it does not know, and goes on without it.
+        if let Some(ignored) = said.lines().find(|line| line.contains("is not a recognized")) {
+            return Err(Fault::Failed(format!("LLVM says: {ignored}")));
+        }
         sent.map_err(|cause| unreachable("the job was not taken", &cause))?;
         let end = output.stdout.iter().position(|byte| *byte == b'\n').unwrap_or(output.stdout.len());
         let (head, rest) = output.stdout.split_at(end);
