@@ -12,8 +12,13 @@ use std::process::Command;
 /// The back ends that the binary holds.
 const TARGETS: [&str; 3] = ["AMDGPU", "NVPTX", "SPIRV"];
 
+/// What only C++ can call.
+const CPP: [&str; 2] = ["src/lld.cc", "src/processor.cc"];
+
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=src/lld.cc");
+    for file in CPP {
+        println!("cargo::rerun-if-changed={file}");
+    }
     println!("cargo::rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let prefix = env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
     let config = |arguments: &[&str]| -> Result<String, Box<dyn Error>> {
@@ -33,12 +38,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let include = config(&["--includedir"])?;
 
     let mut shim = cc::Build::new();
-    shim.cpp(true).cpp_link_stdlib(None).std("c++17").include(&include).warnings(false).file("src/lld.cc");
+    shim.cpp(true).cpp_link_stdlib(None).std("c++17").include(&include).warnings(false).files(CPP);
     shim.flag("-fno-exceptions");
     if config(&["--has-rtti"])? == "NO" {
         shim.flag("-fno-rtti");
     }
-    shim.compile("xreduce_lld");
+    shim.compile("xreduce_cpp");
 
     // LLD initialises every target of LLVM by name; empty functions keep those that are never used out of the binary.
     let stubs = Path::new(&env::var("OUT_DIR")?).join("stubs.c");

@@ -167,7 +167,7 @@ fn only_a_bundle_is_replaced() {
 }
 
 #[test]
-fn a_folder_that_is_no_bundle_and_a_feature_that_is_none_are_refused() {
+fn a_folder_that_is_no_bundle_and_words_that_llvm_does_not_know_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("mine"), "mine").unwrap();
     let said = errors(&mut build(folder.path(), &["--target", "sm_90"]), 2);
@@ -178,6 +178,10 @@ fn a_folder_that_is_no_bundle_and_a_feature_that_is_none_are_refused() {
     let said = errors(&mut build(&out, &["--target", "gfx1100", "--targets", targets.path().to_str().unwrap()]), 1);
     assert!(said.contains("'+nonsense' is not a recognized feature"), "{said}");
     assert!(!out.exists());
+
+    let targets = changed_targets("sm_90.yaml", "cpu: sm_90", "cpu: sm_91");
+    let said = errors(&mut build(&out, &["--target", "sm_90", "--targets", targets.path().to_str().unwrap()]), 1);
+    assert!(said.contains("LLVM knows no processor `sm_91`"), "{said}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ unsafe extern "C" {
     fn LLVMInitializeAMDGPUDisassembler();
 }
 
+const TRIPLE: &str = "amdgcn-amd-amdhsa";
+
 /// One instruction of a piece of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
@@ -47,6 +49,7 @@ pub fn disassemble(processor: &str, code: &[u8]) -> Result<Vec<Line>, String> {
         // SAFETY: LLVM's own initialiser, called once, after those of the target.
         unsafe { LLVMInitializeAMDGPUDisassembler() };
     });
+    crate::processor::check(TRIPLE, processor)?;
     let cpu = CString::new(processor).map_err(|_| format!("processor `{processor}` contains a zero byte"))?;
     // SAFETY: the strings end in a zero byte and outlive the call; no symbol look-up is asked for, so no callback and no
     // data of ours is kept.
@@ -109,6 +112,6 @@ mod tests {
         let expected = expected.map(|(offset, length, text)| Line { offset, length, text: text.to_owned() });
         assert_eq!(lines, expected);
         assert!(disassemble("gfx1100", &[0xFF; 4]).unwrap_err().contains("0x0"));
-        assert!(disassemble("gfx1", &code).is_err());
+        assert_eq!(disassemble("gfx1", &code).unwrap_err(), "LLVM knows no processor `gfx1`");
     }
 }

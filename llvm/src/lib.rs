@@ -6,6 +6,7 @@
 mod disassemble;
 mod link;
 mod lower;
+mod processor;
 mod serve;
 mod spirv;
 

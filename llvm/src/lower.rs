@@ -43,6 +43,9 @@ pub(crate) fn lower(job: &Job) -> Result<Vec<u8>, Answer> {
     unsafe {
         LLVMContextSetDiagnosticHandler(context.raw(), Some(report), (&raw const reports).cast_mut().cast::<c_void>());
     }
+    if !job.cpu.is_empty() {
+        crate::processor::check(&job.triple, &job.cpu).map_err(failed)?;
+    }
     let machine = machine(job).map_err(failed)?;
     let buffer = MemoryBuffer::create_from_memory_range_copy(job.ir.as_bytes(), "module");
     let module = context.create_module_from_ir(buffer).map_err(|cause| faulty(&cause.to_string()))?;

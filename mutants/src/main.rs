@@ -187,7 +187,7 @@ fn first_fault(symbol: &str, checked: &Output) -> String {
         .unwrap_or_default();
     let what = lines
         .next()
-        .and_then(|line| Some(line.split_once("elements)")?.1.trim_start_matches([',', ':', ' '])))
+        .and_then(|line| Some(line.split_once("elements")?.1.trim_start_matches([')', ',', ':', ' '])))
         .unwrap_or_default();
     let kernel = symbol.trim_start_matches("xreduce_");
     format!("{kernel} seed {seed}: {}", what.chars().take(90).collect::<String>())
