@@ -17,6 +17,9 @@ pub struct Emulator {
 }
 
 impl Emulator {
+    /// The word for it on the command line and in reports.
+    pub const NAME: &str = "emulator";
+
     /// An emulator with the usual limit.
     #[must_use]
     pub fn new(decoder: Box<dyn Decoder>) -> Self {
@@ -36,7 +39,7 @@ struct EmulatorSession {
 
 impl Backend for Emulator {
     fn name(&self) -> &'static str {
-        "emulator"
+        Self::NAME
     }
 
     fn runs(&self, format: &Format) -> bool {

@@ -6,6 +6,7 @@ use xreduce_contract::manifest::{Evidence, Manifest, Module, TargetEntry};
 
 use crate::backend::{Backend, BackendError, ModuleBytes, Session};
 use crate::bundle::{Bundle, BundleError};
+use crate::emulator::Emulator;
 use crate::plan::{Callable, Plan};
 use crate::report::{KernelReport, Outcome, Report};
 use crate::run::{Stop, run};
@@ -131,7 +132,8 @@ pub fn check_bundle(
     Ok(report)
 }
 
-/// Enters what has passed into the manifest: of each device, the longest run of right calls.
+/// Enters what has passed into the manifest: of the emulator, the most seeds; of each device, the
+/// longest run of right calls.
 pub fn record(manifest: &mut Manifest, report: &Report) {
     for target in &mut manifest.targets {
         let name = &target.name;
@@ -141,6 +143,16 @@ pub fn record(manifest: &mut Manifest, report: &Report) {
             }) else {
                 continue;
             };
+            if report.backend == Emulator::NAME {
+                let most = kernel.evidence.iter().filter_map(|evidence| match evidence {
+                    Evidence::Emulated { seeds } => Some(*seeds),
+                    _ => None,
+                });
+                let seeds = most.max().unwrap_or(0).max(passed.seeds);
+                kernel.evidence.retain(|evidence| !matches!(evidence, Evidence::Emulated { .. }));
+                kernel.evidence.push(Evidence::Emulated { seeds });
+                continue;
+            }
             let known = kernel.evidence.iter_mut().find_map(|evidence| match evidence {
                 Evidence::Run { device, calls } if *device == passed.device => Some(calls),
                 _ => None,
