@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use xreduce_check::cuda::{Cuda, soak};
 use xreduce_check::{Backend, Bundle, Emulator, OpenCl, Progress, Report, Selection, Verdict, check_bundle, record};
 use xreduce_emulate::amdgpu::Decoded;
 
@@ -32,6 +33,10 @@ pub(crate) struct Args {
     /// This seed alone, as a failure names it
     #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
     seed: Option<u64>,
+    /// On CUDA: this many calls of each kernel, with elements that are made once and results that are compared on
+    /// the device
+    #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -46,6 +51,16 @@ enum Place {
     Emulator,
     /// A device with an OpenCL driver that takes plain host pointers, such as a CPU: SPIR-V modules
     Opencl,
+    /// NVIDIA GPUs: PTX modules. Ranks share one GPU if there are not enough that reach each other's memory
+    Cuda,
+}
+
+/// What is done to each kernel.
+enum Work {
+    /// The plans of seeds.
+    Plans(Box<dyn Backend>),
+    /// So many calls.
+    Soak(Cuda, u64),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -67,9 +82,21 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Ok(bundle) => bundle,
         Err(error) => return unusable(&error),
     };
-    let backend: Box<dyn Backend> = match args.on {
-        Place::Emulator => Box::new(Emulator::new(Box::new(decode))),
-        Place::Opencl => Box::new(OpenCl { rank_argument: RANK.to_owned() }),
+    if args.calls.is_some() && !matches!(args.on, Place::Cuda) {
+        crate::complain(format_args!("--calls is for --on cuda"));
+        return ExitCode::from(crate::USAGE);
+    }
+    let work = match args.on {
+        Place::Emulator => Work::Plans(Box::new(Emulator::new(Box::new(decode)))),
+        Place::Opencl => Work::Plans(Box::new(OpenCl { rank_argument: RANK.to_owned() })),
+        Place::Cuda => match (Cuda::open(), args.calls) {
+            (Ok(cuda), Some(calls)) => Work::Soak(cuda, calls),
+            (Ok(cuda), None) => Work::Plans(Box::new(cuda)),
+            (Err(error), _) => {
+                crate::complain(format_args!("{error}"));
+                return ExitCode::from(crate::UNDECIDED);
+            }
+        },
     };
     let bar = bar(!args.quiet && std::io::stderr().is_terminal());
     let mut progress = |progress: Progress<'_>| {
@@ -77,7 +104,10 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         bar.set_position(progress.done);
         bar.set_message(progress.symbol.to_owned());
     };
-    let report = check_bundle(&bundle, backend.as_ref(), &selection, &mut progress);
+    let report = match &work {
+        Work::Plans(backend) => check_bundle(&bundle, backend.as_ref(), &selection, &mut progress),
+        Work::Soak(cuda, calls) => soak(&bundle, cuda, &selection, *calls, &mut progress),
+    };
     bar.finish_and_clear();
     let report = match report {
         Ok(report) => report,
@@ -115,7 +145,7 @@ fn print(report: &Report, args: &Args) {
 
 fn bar(visible: bool) -> ProgressBar {
     let bar = if visible { ProgressBar::new(0) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} seeds  {msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {msg}") {
         bar.set_style(style);
     }
     bar

@@ -3,6 +3,7 @@
 //! Exit codes, the same for every subcommand: 0 all well; 1 the work found a fault; 2 wrong usage or an input that cannot be
 //! opened; 3 could not be decided.
 
+mod bench;
 mod build;
 mod check;
 mod targets;
@@ -25,6 +26,7 @@ enum Command {
     Build(build::Args),
     Targets(targets::Args),
     Check(check::Args),
+    Bench(bench::Args),
     Verify(verify::Args),
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {

@@ -29,6 +29,7 @@ pub(super) const PEER_ACCESS_ALREADY_ENABLED: c_int = 704;
 pub(super) const ATTRIBUTE_MULTIPROCESSOR_COUNT: c_int = 16;
 pub(super) const ATTRIBUTE_CAPABILITY_MAJOR: c_int = 75;
 pub(super) const ATTRIBUTE_CAPABILITY_MINOR: c_int = 76;
+pub(super) const FUNCTION_MAX_THREADS: c_int = 0;
 pub(super) const FUNCTION_REGISTERS: c_int = 4;
 pub(super) const FUNCTION_LOCAL_BYTES: c_int = 3;
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;

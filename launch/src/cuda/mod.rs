@@ -12,6 +12,7 @@ mod driver;
 mod error;
 mod memory;
 mod module;
+mod ranks;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -21,4 +22,5 @@ pub use device::{Context, Device, Driver};
 pub use error::{CallError, Error};
 pub use memory::Memory;
 pub use module::{Function, Module};
+pub use ranks::{Queued, Rank, Ranks};
 pub use stream::{Event, Geometry, Graph, Stream};

@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use super::device::Context;
 use super::driver::{
-    FUNCTION_LOCAL_BYTES, FUNCTION_REGISTERS, FunctionHandle, JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BYTES, ModuleHandle,
+    FUNCTION_LOCAL_BYTES, FUNCTION_MAX_THREADS, FUNCTION_REGISTERS, FunctionHandle, JIT_ERROR_LOG_BUFFER,
+    JIT_ERROR_LOG_BYTES, ModuleHandle,
 };
 use super::error::Error;
 
@@ -129,6 +130,14 @@ impl Function {
     /// The driver's.
     pub fn local_bytes(&self) -> Result<u32, Error> {
         self.attribute(FUNCTION_LOCAL_BYTES)
+    }
+
+    /// The most threads that a block of it may have.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn max_threads(&self) -> Result<u32, Error> {
+        self.attribute(FUNCTION_MAX_THREADS)
     }
 
     /// How many of its blocks of `threads` threads a multiprocessor holds at the same time.
