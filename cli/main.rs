@@ -34,6 +34,9 @@ enum Command {
     /// Plays one rank of a check on a device: what `check` starts for each.
     #[command(hide = true, name = check::RANK)]
     PlayRank,
+    /// Plays one rank of a check on CUDA in a process of its own.
+    #[command(hide = true, name = check::CUDA_RANK)]
+    PlayCudaRank,
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
+        Command::PlayCudaRank => xreduce_check::cuda::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => {

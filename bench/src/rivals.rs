@@ -38,9 +38,8 @@ pub fn add(report: &mut Report, python: &Path, prototype: Option<&Path>) -> Resu
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| fail(error.to_string()))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(PROGRAM.as_bytes()).map_err(|error| fail(error.to_string()))?;
-    }
+    // A program that ends before it has read all says more by its end than by the broken pipe.
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(PROGRAM.as_bytes()));
     let output = child.wait_with_output().map_err(|error| fail(error.to_string()))?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
@@ -48,6 +47,7 @@ pub fn add(report: &mut Report, python: &Path, prototype: Option<&Path>) -> Resu
         let last: Vec<&str> = last.into_iter().rev().collect();
         return Err(fail(format!("{}\n{}", output.status, last.join("\n"))));
     }
+    written.map_err(|error| fail(error.to_string()))?;
     let answer: Answer = serde_json::from_slice(&output.stdout).map_err(|error| fail(error.to_string()))?;
     report.series.extend(answer.series);
     report.skipped.extend(answer.skipped);

@@ -9,10 +9,14 @@ mod call;
 mod compare;
 mod kernels;
 mod pool;
+mod processes;
 mod session;
 mod soak;
+#[cfg(test)]
+mod tests;
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 
 use xreduce_contract::manifest::Format;
@@ -22,6 +26,7 @@ use crate::backend::{Backend, BackendError, ModuleBytes, Session};
 
 pub use call::CallArguments;
 pub use kernels::Kernels;
+pub use processes::{processes, rank_main};
 pub use soak::soak;
 
 /// The CUDA driver of this machine and its devices.
@@ -64,7 +69,18 @@ impl Cuda {
     /// # Errors
     /// [`BackendError`] without a driver or a device.
     pub fn open() -> Result<Self, BackendError> {
-        let driver = Driver::open().map_err(BackendError::unable)?;
+        Self::with(Driver::open().map_err(BackendError::unable)?)
+    }
+
+    /// Opens the driver from this library.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`].
+    pub fn open_at(library: &Path) -> Result<Self, BackendError> {
+        Self::with(Driver::open_at(library).map_err(BackendError::unable)?)
+    }
+
+    fn with(driver: Driver) -> Result<Self, BackendError> {
         let devices = driver.devices().map_err(BackendError::unable)?;
         let capabilities: Result<Vec<u32>, Error> = devices.iter().map(Device::capability).collect();
         let capability = capabilities.map_err(BackendError::unable)?.into_iter().max().unwrap_or(0);
@@ -105,32 +121,5 @@ impl Backend for Cuda {
     fn open(&self, module: &ModuleBytes<'_>) -> Result<Box<dyn Session>, BackendError> {
         let ranks = self.place(module)?;
         Ok(Box::new(session::CudaSession::open(ranks, module, self.health.clone())?))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn later_processors_run_older_code_unless_it_is_tied_to_one() {
-        assert_eq!(["sm_90", "sm_120", "sm_90a", "gfx1100"].map(needed_capability), [Some(90), Some(120), None, None]);
-    }
-
-    #[test]
-    fn a_dead_context_is_the_kernels_doing_and_ends_everything() {
-        let health = Health::default();
-        assert!(!health.told(&Error::NoDevice).by_kernel && health.verify().is_ok());
-        let call = |code| {
-            Error::Call(xreduce_launch::cuda::CallError {
-                call: "cuStreamSynchronize",
-                code,
-                name: "N".to_owned(),
-                text: "t".to_owned(),
-            })
-        };
-        assert!(health.told(&call(700)).by_kernel);
-        let error = health.verify().unwrap_err();
-        assert!(!error.by_kernel && error.message.contains("cuStreamSynchronize: N (700), t"), "{error}");
     }
 }

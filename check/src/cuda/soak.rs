@@ -181,6 +181,7 @@ impl<'a> Soak<'a> {
 
     /// Makes `calls` calls of `focus`, or a few more, among others; gives how many.
     fn kernel(&mut self, focus: Callable, calls: u64, seed: u64, progress: &mut dyn FnMut(u64)) -> Result<u64, Stop> {
+        self.health.verify()?;
         let mut random = Random::new(seed);
         // The kernel's name takes part, so that two kernels do not get the same calls.
         for byte in focus.kernel.symbol().bytes() {
