@@ -66,15 +66,14 @@ pub fn render(templates: &Templates, target: &Target, world: World, kernels: &[K
 fn module_context(target: &Target, world: World) -> Context {
     let ranks = world.ranks();
     let workspaces: Vec<String> = (0..ranks).map(|rank| format!("ptr addrspace(1) %workspace_{rank}")).collect();
-    let addresses: Vec<String> = (0..ranks - 1).map(|peer| format!("ptr addrspace(1) %at_{peer}")).collect();
     let mut context = Context::new();
     context.insert("world", &ranks);
     context.insert("ranks", &(0..ranks).collect::<Vec<_>>());
     context.insert("peers", &(0..ranks - 1).collect::<Vec<_>>());
     context.insert("last_peer", &(ranks - 2));
     context.insert("workspaces", &workspaces.join(", "));
-    context.insert("peer_addresses", &addresses.join(", "));
     context.insert("header_page", &workspace::HEADER_PAGE);
+    context.insert("max_inbox_bytes", &workspace::MAX_INBOX_BYTES);
     context.insert("timed_out", &status::TIMED_OUT);
     context.insert("peer_gave_up", &status::PEER_GAVE_UP);
     context.insert("over_capacity", &status::OVER_CAPACITY);
