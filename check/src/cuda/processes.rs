@@ -109,7 +109,7 @@ pub fn processes(
             calls: 0,
             outcome: Outcome::Passed,
         };
-        match run(&program, argument, (0..module.world.ranks()).map(open).collect(), calls, seed) {
+        match run(&program, argument, &(0..module.world.ranks()).map(open).collect::<Vec<_>>(), calls, seed) {
             Ok((device, right, wrong)) => {
                 kernel.device = format!("{device}, {} processes", module.world);
                 kernel.calls = right;
@@ -184,9 +184,9 @@ impl Member {
 /// Device, right calls of every rank, and the first rank with a wrong one.
 type Ran = (String, u64, Option<(u32, String)>);
 
-fn run(program: &Path, argument: &str, open: Vec<Request>, calls: u64, seed: u64) -> Result<Ran, String> {
+fn run(program: &Path, argument: &str, open: &[Request], calls: u64, seed: u64) -> Result<Ran, String> {
     let mut members: Vec<Member> = open.iter().map(|_| Member::start(program, argument)).collect::<Result<_, _>>()?;
-    for (member, open) in members.iter_mut().zip(&open) {
+    for (member, open) in members.iter_mut().zip(open) {
         member.send(open)?;
     }
     let (mut handles, mut blocks, mut device) = (Vec::new(), u32::MAX, String::new());
