@@ -41,6 +41,8 @@ pub(super) struct Comparer {
     result: Memory,
 }
 
+/// Bytes of `result`.
+const RESULT: u64 = 8;
 /// What `result` holds as long as nothing differs.
 const EQUAL: u64 = u64::MAX;
 
@@ -52,11 +54,15 @@ impl Comparer {
             .iter()
             .zip(&modules)
             .map(|(rank, module)| {
-                let result = rank.context.allocate(8)?;
-                rank.stream.fill(&result, 0, 8, 0xFF)?;
+                let result = rank.context.allocate(RESULT)?;
                 Ok(Self { function: module.function(SYMBOL)?, result })
             })
             .collect()
+    }
+
+    /// Queues forgetting what was found: before the first comparison, and after a difference.
+    pub(super) fn forget(&self, stream: &Stream) -> Result<(), Error> {
+        stream.fill(&self.result, 0, RESULT, 0xFF)
     }
 
     /// Queues a comparison; every byte outside the elements must be `poison`.
@@ -67,7 +73,7 @@ impl Comparer {
         Queued { function: self.function.clone(), geometry: GEOMETRY, arguments }.launch(stream)
     }
 
-    /// What the comparisons so far have found, the earliest of them first.
+    /// What the comparisons have found since, the earliest of them first.
     pub(super) fn difference(&self, stream: &Stream) -> Result<Option<Difference>, Error> {
         let mut bytes = [0; 8];
         stream.copy_out(&self.result, 0, &mut bytes)?;

@@ -78,6 +78,16 @@ impl Pool {
         Ok((memory, (u64::from(rank) + u64::from(index)) * u64::from(self.element.bytes())))
     }
 
+    /// What each rank contributes to element `index`.
+    pub(super) fn contributions(&self, index: u32) -> Vec<Vec<u8>> {
+        let size = self.element.bytes() as usize;
+        let of_rank = |(rank, (row, _)): (usize, &(Vec<u8>, Memory))| {
+            let start = (rank + index as usize) * size;
+            row.get(start..start + size).unwrap_or(&[]).to_vec()
+        };
+        self.inputs.iter().enumerate().map(of_rank).collect()
+    }
+
     /// The address of the sums from element `index` on, as `kernel` gives them, in memory of `rank`'s device.
     pub(super) fn sum(&self, kernel: &Kernel, rank: u32, index: u32) -> Result<u64, Error> {
         let found = self.sums.get(&kernel.symbol()).and_then(|copies| copies.get(rank as usize));

@@ -105,7 +105,7 @@ pub fn processes(
             target: target.name.clone(),
             symbol: symbol.clone(),
             device: String::new(),
-            seeds: 1,
+            seeds: 0,
             calls: 0,
             outcome: Outcome::Passed,
         };
@@ -113,6 +113,7 @@ pub fn processes(
             Ok((device, right, wrong)) => {
                 kernel.device = format!("{device}, {} processes", module.world);
                 kernel.calls = right;
+                kernel.seeds = u32::from(wrong.is_none());
                 if let Some((rank, message)) = wrong {
                     let fault = Box::new(Fault {
                         call: usize::try_from(right + 1).unwrap_or(usize::MAX),

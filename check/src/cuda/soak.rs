@@ -26,6 +26,7 @@ use crate::report::{KernelReport, Outcome, Report};
 use crate::run::Stop;
 use crate::select::{Progress, Selection, callables};
 use crate::state::{self, After};
+use crate::values;
 
 /// Capacity of an inbox, bytes.
 const INBOX: u32 = 1 << 18;
@@ -85,7 +86,7 @@ pub fn soak(
                 target: target.name.clone(),
                 symbol: symbol.clone(),
                 device: String::new(),
-                seeds: 1,
+                seeds: 0,
                 calls: 0,
                 outcome: Outcome::Passed,
             };
@@ -99,7 +100,7 @@ pub fn soak(
                 Err(error) => Err(Stop::Backend(error.clone())),
             };
             match outcome {
-                Ok(right) => kernel.calls = right,
+                Ok(right) => (kernel.seeds, kernel.calls) = (1, right),
                 Err(Stop::Backend(error)) => kernel.outcome = Outcome::Undecided { reason: error.message },
                 Err(Stop::Fault(fault)) => {
                     let (folder, target) = (bundle.folder.display(), &target.name);
@@ -182,6 +183,9 @@ impl<'a> Soak<'a> {
     /// Makes `calls` calls of `focus`, or a few more, among others; gives how many.
     fn kernel(&mut self, focus: Callable, calls: u64, seed: u64, progress: &mut dyn FnMut(u64)) -> Result<u64, Stop> {
         self.health.verify()?;
+        for (rank, comparer) in self.ranks.iter().zip(&self.comparers) {
+            comparer.forget(&rank.stream).map_err(|error| self.told(&error))?;
+        }
         let mut random = Random::new(seed);
         // The kernel's name takes part, so that two kernels do not get the same calls.
         for byte in focus.kernel.symbol().bytes() {
@@ -367,16 +371,55 @@ impl<'a> Soak<'a> {
                 return fault(windowed, number, Some(rank), What::Word { name, offset, saw, expected });
             }
         }
-        let part = windowed.and_then(|windowed| windowed.call.ranks.get(rank as usize));
-        let size = windowed.map_or(0, |windowed| windowed.call.kernel.element.bytes());
-        let first = GUARD + part.map_or(0, |part| part.out_offset) * size;
-        let what = What::Byte {
-            buffer: "out",
-            offset: i64::from(difference.byte) - i64::from(first),
-            saw: difference.saw,
-            expected: difference.expected,
+        let Some(Windowed { call, start }) = windowed else {
+            return Stop::Backend(BackendError::unable("a comparison that nobody asked for differs"));
+        };
+        let size = call.kernel.element.bytes();
+        let first = GUARD + call.ranks.get(rank as usize).map_or(0, |part| part.out_offset) * size;
+        let at = difference.byte.checked_sub(first).filter(|at| *at < call.count * size);
+        let what = match (at, self.pools.get(&call.kernel.element)) {
+            (Some(at), Some(pool)) => {
+                match self.element(call, pool, *start, at / size, rank, (difference.tag, first)) {
+                    Ok(what) => what,
+                    Err(error) => return self.told(&error),
+                }
+            }
+            _ => What::Byte {
+                buffer: "out",
+                offset: i64::from(difference.byte) - i64::from(first),
+                saw: difference.saw,
+                expected: difference.expected,
+            },
         };
         fault(windowed, number + difference.tag as usize, Some(rank), what)
+    }
+
+    /// A wrong element, as it is now in the output `tag`.
+    fn element(
+        &self,
+        call: &Call,
+        pool: &Pool,
+        start: u32,
+        index: u32,
+        rank: u32,
+        (tag, first): (u32, u32),
+    ) -> Result<What, Error> {
+        let element = call.kernel.element;
+        let show = |bytes: &[u8]| {
+            values::elements(element, bytes).next().map_or_else(String::new, |bits| values::show(element, bits))
+        };
+        let missing = || Error::Argument(format!("there is no rank {rank}"));
+        let output = self.outputs.get(rank as usize).ok_or_else(missing)?;
+        let place = u64::from(tag) * u64::from(SLOT) + u64::from(first) + u64::from(index) * u64::from(element.bytes());
+        let mut saw = vec![0; element.bytes() as usize];
+        self.ranks.rank(rank)?.stream.copy_out(output, place, &mut saw)?;
+        let inputs = pool.contributions(start + index);
+        Ok(What::Element {
+            index: index as usize,
+            saw: show(&saw),
+            expected: show(&values::sum(&call.kernel, &inputs)),
+            inputs: inputs.iter().map(|input| show(input)).collect(),
+        })
     }
 
     fn verify_workspaces(&self, burst: &[Windowed], number: usize) -> Result<(), Stop> {

@@ -114,15 +114,16 @@ fn a_soak_of_right_kernels_passes_over_both_ends_of_the_epochs() {
 }
 
 #[test]
-fn a_soak_names_the_byte_that_is_wrong() {
+fn a_soak_names_the_element_that_is_wrong() {
     let report = fixture(1).soak(60);
     let Outcome::Failed { fault, replay, .. } = &report.kernels[0].outcome else { panic!("{report}") };
-    let What::Byte { buffer: "out", offset, .. } = fault.what else { panic!("{fault}") };
-    assert!(offset >= 0 && offset < i64::from(fault.count) * 4, "{fault}");
-    assert!(
-        replay.contains("--on cuda --kernel sm_90/xreduce_one_shot_push_ll_f32_w3 --calls 60 --seed 1"),
-        "{replay}"
-    );
+    let What::Element { index, saw, inputs, .. } = &fault.what else { panic!("{fault}") };
+    assert!(*index < fault.count as usize && saw.starts_with("1e30") && inputs.len() == 3, "{fault}");
+    let command = "--on cuda --kernel sm_90/xreduce_one_shot_push_ll_f32_w3 --calls 60 --seed 1";
+    assert!(replay.contains(command), "{replay}");
+    let Outcome::Failed { fault: other, .. } = &report.kernels[1].outcome else { panic!("{report}") };
+    assert_ne!(fault, other, "what was found is forgotten before the next kernel");
+    assert!(report.kernels.iter().all(|kernel| kernel.seeds == 0));
 }
 
 #[test]
