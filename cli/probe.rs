@@ -108,7 +108,7 @@ fn told(fault: Fault) -> String {
 mod tests {
     use xreduce_codegen::job::Answer;
     use xreduce_probe::drivers::Kernel;
-    use xreduce_verify::{Limits, Scan};
+    use xreduce_verify::{Detail, Limits, Scan};
 
     /// Only the kernel that is to be refused declares a hostcall buffer, in a code object that a runtime takes.
     #[test]
@@ -122,18 +122,16 @@ mod tests {
             assert!(matches!(answer, Answer::Done { .. }), "{target}: {answer:?}");
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), &said[end + 1..]).unwrap();
-            let scan = Scan { limits: Limits::default(), ..Scan::default() };
+            let symbols = std::collections::BTreeSet::new();
+            let (limits, detail) = (Limits::default(), Detail::Summary);
+            let scan = Scan { limits, detail, symbols: &symbols, progress: &|_| {} };
             let images = scan.path(file.path()).unwrap().images;
-            let mut hidden: Vec<(String, Vec<String>)> = images[0]
-                .kernels
-                .iter()
-                .map(|kernel| (kernel.name.clone(), kernel.hidden.iter().map(|it| it.to_string()).collect()))
-                .collect();
+            let kernels = images[0].kernels.iter();
+            let mut hidden: Vec<(&str, Vec<&str>)> =
+                kernels.map(|kernel| (kernel.name.as_str(), kernel.hidden.names().collect())).collect();
             hidden.sort();
-            let wanted = [
-                (Kernel::Hostcall.symbol().to_owned(), vec!["hidden_hostcall_buffer".to_owned()]),
-                (Kernel::Plain.symbol().to_owned(), vec![]),
-            ];
+            let hostcall = (Kernel::Hostcall.symbol(), vec!["hidden_hostcall_buffer"]);
+            let wanted = [hostcall, (Kernel::Plain.symbol(), vec![])];
             assert_eq!(hidden, wanted, "{target}");
         }
     }

@@ -60,14 +60,15 @@ fn pair(first: &Card, second: &Card) -> Pair {
         (None, Some(_), Some(_)) => Meeting::Apart,
         (None, _, _) => Meeting::Unknown,
     };
-    let below = |card: &Card| -> Vec<Function> {
-        let up_to = |port: &&Function| shared.is_none_or(|shared| shared.address != port.address);
-        card.path.iter().take_while(up_to).cloned().collect()
+    // Elsewhere requests go up to the root complex anyway.
+    let ports: Vec<&Function> = match shared.filter(|_| meeting == Meeting::Switch) {
+        Some(shared) => [first, second]
+            .into_iter()
+            .flat_map(|card| card.path.iter().take_while(|port| port.address != shared.address))
+            .filter(|port| port.kind == Some(PortKind::DownstreamPort) || port.kind.is_none())
+            .collect(),
+        None => Vec::new(),
     };
-    let mut between = below(first);
-    between.extend(below(second));
-    let ports: Vec<&Function> =
-        between.iter().filter(|port| port.kind == Some(PortKind::DownstreamPort) || port.kind.is_none()).collect();
     let redirects = |port: &&&Function| port.acs.is_some_and(|acs| acs.request_redirect);
     Pair {
         cards: [first.number, second.number],

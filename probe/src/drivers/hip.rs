@@ -34,6 +34,7 @@ functions!(Hip {
 });
 
 const NO_DEVICE: i32 = 100;
+const INVALID_DEVICE: i32 = 101;
 const ILLEGAL_STATE: i32 = 401;
 const DEVICE_TO_HOST: i32 = 2;
 
@@ -88,7 +89,8 @@ impl Hip {
     fn devices(&self, targets: &[(Address, Option<String>)], answer: &mut Answer) -> Result<State, String> {
         // SAFETY: no argument but flags, which must be 0.
         let code = unsafe { (self.init)(0) };
-        if code == NO_DEVICE {
+        // Older versions say so in another way: no device was named that could be invalid.
+        if code == NO_DEVICE || code == INVALID_DEVICE {
             return Ok(State::NoDevice);
         }
         self.checked("hipInit", code).map_err(|failure| failure.text)?;

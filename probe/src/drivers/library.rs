@@ -24,7 +24,7 @@ impl Api {
                 Ok(library) => return Ok(Self { library, name }),
                 Err(error) => {
                     // Found and broken is worth telling; not found is the rule.
-                    let text = error.to_string();
+                    let text = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
                     if !text.contains("cannot open shared object file") || !text.contains(name) {
                         first.get_or_insert(text);
                     }
