@@ -24,7 +24,7 @@ impl Api {
                 Ok(library) => return Ok(Self { library, name }),
                 Err(error) => {
                     // Found and broken is worth telling; not found is the rule.
-                    let text = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                    let text = reason(&error);
                     if !text.contains("cannot open shared object file") || !text.contains(name) {
                         first.get_or_insert(text);
                     }
@@ -42,8 +42,13 @@ impl Api {
     pub(super) unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, String> {
         // SAFETY: the caller's contract.
         let found = unsafe { self.library.get::<T>(name) };
-        found.map(|symbol| *symbol).map_err(|error| format!("{}: {error}", self.name))
+        found.map(|symbol| *symbol).map_err(|error| reason(&error))
     }
+}
+
+/// The loader's own words, which name the library, if it had any.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Text in a buffer that a driver filled, up to its zero.
