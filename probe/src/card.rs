@@ -111,7 +111,9 @@ fn card(tree: &Tree, address: Address, all: &[Address], kfd: Option<&BTreeMap<Ad
         vendor_name,
         target: driver_says.or_else(|| chip.map(|(target, _)| target.to_owned())),
         integrated: chip.map(|(_, integrated)| integrated),
-        virtual_function: tree.has(&format!("{folder}/physfn")),
+        // A guest has no link to the physical function, but some virtual ones have ids of their own.
+        virtual_function: tree.has(&format!("{folder}/physfn"))
+            || function.name.is_some_and(|name| name.contains(" VF]") || name.contains("MxGPU")),
         siblings: all.iter().copied().filter(|other| *other != address && other.same_slot(address)).collect(),
         power_state: tree.word(&format!("{folder}/power_state")).filter(|state| state != "unknown"),
         memory,

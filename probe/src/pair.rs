@@ -60,7 +60,7 @@ fn pair(first: &Card, second: &Card) -> Pair {
         (None, Some(_), Some(_)) => Meeting::Apart,
         (None, _, _) => Meeting::Unknown,
     };
-    // Elsewhere requests go up to the root complex anyway.
+    // As Linux counts them (`drivers/pci/p2pdma.c`): any bridge below the shared port. Elsewhere requests go up anyway.
     let ports: Vec<&Function> = match shared.filter(|_| meeting == Meeting::Switch) {
         Some(shared) => [first, second]
             .into_iter()

@@ -170,3 +170,12 @@ fn widths() {
         assert_eq!(severity(&report(&recorded), Code::LinkWidth, 1), wanted, "x{lanes}");
     }
 }
+
+/// The host's driver decides for a virtual function, whatever its guest's bridges say.
+#[test]
+fn a_virtual_function_is_not_judged_by_registers() {
+    let port = tree::Dev::bridge("0000:00:1c.0", 0x1b36, 0x000c, tree::ROOT_PORT);
+    let card = tree::Dev::card("0000:01:00.0", 0x1002, 0x74b5, "amdgpu");
+    let recorded = Recorded::new().guest().chain("pci0000:00", &[], &[port, card]);
+    assert_eq!(severity(&report(&recorded), Code::Hostcall, 1), Severity::Undecided);
+}

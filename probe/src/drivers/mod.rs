@@ -210,3 +210,16 @@ impl Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{KERNELS, Kernel, PLAIN, WITH_BUFFER};
+
+    #[test]
+    fn kernels_store_what_is_looked_for() {
+        for (kernel, word) in [(Kernel::Plain, PLAIN), (Kernel::Hostcall, WITH_BUFFER)] {
+            let text = KERNELS.split("define ").find(|text| text.contains(kernel.symbol())).unwrap();
+            assert!(text.contains(&format!("i32 {word}")), "{text}");
+        }
+    }
+}
