@@ -24,6 +24,8 @@ pub enum Severity {
 pub enum Code {
     /// No GPU of the three vendors.
     NoGpu,
+    /// Registers that this user may not read.
+    Privileges,
     /// A card that reads as all ones.
     CardSilent,
     /// AMD's compute driver is there and does not list the card.
@@ -47,6 +49,7 @@ impl Code {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::NoGpu => "no-gpu",
+            Self::Privileges => "privileges",
             Self::CardSilent => "card-silent",
             Self::CardNotServed => "card-not-served",
             Self::Hostcall => "hostcall",

@@ -47,7 +47,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             finding
         }];
     }
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = privileges(facts).into_iter().collect();
     for card in facts.cards {
         findings.extend(card::judge(facts, card));
         findings.extend(hostcall::judge(facts, card));
@@ -57,6 +57,25 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     findings.extend(facts.pairs.iter().filter_map(|pair| peer::judge(facts, pair)));
     findings.extend(facts.drivers.all().iter().filter_map(|answer| driver(facts, answer)));
     findings
+}
+
+/// The header of a configuration space is what Linux shows a user without privileges.
+const HEADER: usize = 64;
+
+/// What root would see more.
+fn privileges(facts: &Facts<'_>) -> Option<Finding> {
+    let cut = |card: &&Card| {
+        std::iter::once(&card.function).chain(&card.path).any(|function| (1..=HEADER).contains(&function.config_bytes))
+    };
+    let cards: Vec<usize> = facts.cards.iter().filter(cut).map(|card| card.number).collect();
+    if cards.is_empty() {
+        return None;
+    }
+    let text = "root would add what cards and bridges do with AtomicOps, and access control (ACS) on the way";
+    Some(
+        Finding::new(Code::Privileges, Severity::Note, &cards, text)
+            .because(format!("{HEADER} bytes of configuration space are readable by this user")),
+    )
 }
 
 /// A driver that ought to find a card and does not.
