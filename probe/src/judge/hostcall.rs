@@ -122,7 +122,7 @@ fn refused(facts: &Facts<'_>, card: &Card, way: &Way) -> Finding {
     )
 }
 
-/// QEMU (`hw/vfio/pci.c`) gives a root port completer bits for a single-function device at function 0 directly below it, if the
+/// QEMU (`hw/vfio/pci.c` of 8.1) gives a root port completer bits for a single-function device at function 0 directly below it, if the
 /// host's own path has them.
 fn guest(card: &Card, mut finding: Finding) -> Finding {
     finding.evidence.push("a virtual machine: its hypervisor decides what the port above the card offers".to_owned());
@@ -130,7 +130,9 @@ fn guest(card: &Card, mut finding: Finding) -> Finding {
         let siblings: Vec<String> = card.siblings.iter().map(ToString::to_string).collect();
         let beside =
             if siblings.is_empty() { String::new() } else { format!(", with {} beside it", siblings.join(", ")) };
-        finding.evidence.push(format!("the card is one function of several{beside}: QEMU then adds no completer bits"));
+        finding.evidence.push(format!(
+            "the card is one function of several{beside}: most versions of QEMU then add no completer bits"
+        ));
     }
     finding.try_this(
         "pass the card through as one function on a pcie-root-port of its own: its function 0 alone, its audio function not or in \
