@@ -142,7 +142,10 @@ fn notes(code: &Code, nest: &loops::Nest) -> Vec<String> {
     let count = code.instructions.iter().filter(|instruction| unknown(instruction)).count();
     if let Some(first) = code.instructions.iter().position(unknown) {
         let place = code.place(first);
-        notes.push(format!("{count} branches to places that are not in the instruction, the first at {place}: loops through them are not seen"));
+        notes.push(format!(
+            "branches to places that are not in the instruction: {count}, the first at {place}; loops through them are not \
+             seen"
+        ));
     }
     if let Some(index) = nest.irreducible {
         notes.push(format!("a cycle with more than one entry, through {}: no natural loop", code.place(index)));

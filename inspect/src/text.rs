@@ -109,11 +109,11 @@ fn describe(text: &mut String, kernel: &KernelReport) {
     let hidden = if hidden.is_empty() { hidden } else { format!("; {hidden}") };
     line(text, &format!("  arguments {}{bytes}{hidden}", kernel.arguments.len()));
     for argument in &kernel.arguments {
-        let name = argument.name.as_deref().unwrap_or("-");
         let kind = argument.type_name.as_deref().unwrap_or(&argument.kind);
-        let space = argument.address_space.as_deref().unwrap_or_default();
+        let words = [Some(kind), argument.address_space.as_deref(), argument.name.as_deref()];
+        let words = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let (offset, bytes) = (number(argument.offset), number(argument.bytes));
-        line(text, &format!("    offset {offset}, {bytes} bytes, {kind} {space} {name}"));
+        line(text, &format!("    offset {offset}, {bytes} bytes, {words}"));
     }
     line(text, &format!("  registers {} vector, {} scalar", number(kernel.vgprs), number(kernel.sgprs)));
     line(text, &format!("  spilled {} vector, {} scalar", number(kernel.vgpr_spills), number(kernel.sgpr_spills)));

@@ -19,8 +19,9 @@ pub struct Line {
 
 /// Turns the lines of one kernel into code.
 pub(crate) fn code(lines: &[Line]) -> Code {
-    // The linker and the assembler fill up with s_code_end: it is behind the last instruction that can be reached.
-    let used = lines.iter().rposition(|line| line.text != "s_code_end").map_or(0, |last| last + 1);
+    // What fills up to the next function is behind the last instruction that can be reached.
+    let padding = |line: &Line| line.text == "s_code_end" || line.text.starts_with("s_nop");
+    let used = lines.iter().rposition(|line| !padding(line)).map_or(0, |last| last + 1);
     let lines = lines.get(..used).unwrap_or(lines);
     let index = |offset: u64| lines.binary_search_by_key(&offset, |line| line.offset).ok();
     let instructions = lines.iter().map(|line| instruction::read(line, &index)).collect();

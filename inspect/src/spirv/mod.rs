@@ -7,6 +7,8 @@
 
 mod instruction;
 mod module;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
