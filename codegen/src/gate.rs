@@ -68,7 +68,7 @@ pub fn judge(
             ));
             continue;
         };
-        if let Some(message) = argument_mismatch(&kernel_arguments(kernel.world), found) {
+        if let Some(message) = argument_mismatch(&kernel_arguments(kernel), found) {
             rejections.push(reject("argument-mismatch", Some(&symbol), message));
         }
         resources.push(Resources {
