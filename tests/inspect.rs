@@ -20,6 +20,10 @@ fn bundle() -> &'static Path {
     static BUNDLE: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
     BUNDLE.get_or_init(|| {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bundle-inspect");
+        if out.exists() {
+            // Of an earlier version, perhaps, which today's build would not replace.
+            std::fs::remove_dir_all(&out).unwrap();
+        }
         let targets = ["gfx1100", "gfx1201", "sm_90", "xe2"].map(|target| ["--target", target]).concat();
         text(&mut build(&out, &[&targets[..], &["--element", "f32", "--world", "2", "--quiet"]].concat()));
         out
