@@ -87,6 +87,7 @@ fn module_context(target: &Target, world: World) -> Context {
     context.insert("over_capacity", &status::OVER_CAPACITY);
     context.insert("spin_limit_default", &target.spin_limit_default);
     context.insert("cpu", &target.cpu);
+    context.insert("code_object_version", &if target.cpu.ends_with("generic") { 600 } else { 500 });
     context.insert("generation", &target.generation());
     context.insert("pairs", &world.power_of_two());
     context.insert("exchanges", &exchanges(world));

@@ -93,17 +93,17 @@ impl ImageReport {
 }
 
 impl KernelReport {
-    /// The loop to compare kernels by: of the innermost ones the deepest, and among these the one whose instructions load
-    /// most bytes; the first of equals.
+    /// The loop to compare kernels by: the one whose own instructions, not those of loops within it, load most bytes; of equals
+    /// the deepest, then the first. What waits or moves data is that; a loop for something rare may be within it.
     #[must_use]
     pub fn inner_loop(&self) -> Option<&LoopReport> {
-        let loops = self.code.iter().flat_map(|code| &code.loops).filter(|one| one.innermost);
+        let loops = self.code.iter().flat_map(|code| &code.loops);
         let loaded = |one: &LoopReport| {
             let loads = one.counts.kind(Kind::Load);
             loads.map(|counted| counted.count * counted.access.bytes.unwrap_or(0)).sum::<u64>()
         };
         // Of equals, `max_by_key` takes the last.
-        loops.rev().max_by_key(|one| (one.depth, loaded(one)))
+        loops.rev().max_by_key(|one| (loaded(one), one.depth))
     }
 
     pub(crate) fn new(kernel: Kernel, code: Result<CodeReport, String>) -> Self {
