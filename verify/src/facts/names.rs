@@ -34,7 +34,12 @@ impl<'a> Names<'a> {
                 .and_then(|section| section.data(endian, bytes))
                 .map_err(|error| ReadError::malformed("ELF string table", error.to_string()))?
         };
-        Ok(Self { table, left: table.len().saturating_mul(TIMES) })
+        Ok(Self::of(table))
+    }
+
+    /// The strings of `table`.
+    pub(crate) fn of(table: &'a [u8]) -> Self {
+        Self { table, left: table.len().saturating_mul(TIMES) }
     }
 
     /// The name at `offset`; empty for 0.
