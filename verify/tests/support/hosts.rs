@@ -178,3 +178,61 @@ fn cubin_with(kernels: &[CudaKernel<'_>], index: &dyn Fn(&str) -> u32) -> Vec<u8
     out[48..52].copy_from_slice(&90u32.to_le_bytes());
     out
 }
+
+/// A relocatable AMDGPU code object of version 5 for gfx1100 with the given kernels and, of each, the
+/// kinds of its arguments.
+pub(crate) fn code_object(kernels: &[(String, Vec<String>)]) -> Vec<u8> {
+    use rmp::encode::{write_array_len, write_map_len, write_str, write_uint};
+    let mut text = Vec::new();
+    write_map_len(&mut text, 2).unwrap();
+    write_str(&mut text, "amdhsa.version").unwrap();
+    write_array_len(&mut text, 2).unwrap();
+    write_uint(&mut text, 1).unwrap();
+    write_uint(&mut text, 2).unwrap();
+    write_str(&mut text, "amdhsa.kernels").unwrap();
+    write_array_len(&mut text, kernels.len() as u32).unwrap();
+    let mut file = Object::new(BinaryFormat::Elf, object::Architecture::X86_64, object::Endianness::Little);
+    let code = file.add_section(Vec::new(), b".rodata".to_vec(), SectionKind::ReadOnlyData);
+    file.set_section_data(code, vec![0; 64], 64);
+    for (name, arguments) in kernels {
+        write_map_len(&mut text, 3).unwrap();
+        write_str(&mut text, ".name").unwrap();
+        write_str(&mut text, name).unwrap();
+        write_str(&mut text, ".symbol").unwrap();
+        write_str(&mut text, &format!("{name}.kd")).unwrap();
+        write_str(&mut text, ".args").unwrap();
+        write_array_len(&mut text, arguments.len() as u32).unwrap();
+        for kind in arguments {
+            write_map_len(&mut text, 2).unwrap();
+            write_str(&mut text, ".size").unwrap();
+            write_uint(&mut text, 8).unwrap();
+            write_str(&mut text, ".value_kind").unwrap();
+            write_str(&mut text, kind).unwrap();
+        }
+        file.add_symbol(Symbol {
+            name: format!("{name}.kd").into_bytes(),
+            value: 0,
+            size: 64,
+            kind: SymbolKind::Data,
+            scope: SymbolScope::Dynamic,
+            weak: false,
+            section: SymbolSection::Section(code),
+            flags: SymbolFlags::None,
+        });
+    }
+    let mut note = Vec::new();
+    for field in [7, text.len() as u32, 32] {
+        note.extend(field.to_le_bytes());
+    }
+    note.extend(b"AMDGPU\0\0");
+    note.extend(&text);
+    note.resize(note.len().next_multiple_of(4), 0);
+    let id = file.add_section(Vec::new(), b".note".to_vec(), SectionKind::Note);
+    file.set_section_data(id, note, 4);
+    let mut out = file.write().unwrap();
+    // OSABI 64 (HSA), ABI version 3; machine 224; gfx1100.
+    out[7..9].copy_from_slice(&[64, 3]);
+    out[18..20].copy_from_slice(&224u16.to_le_bytes());
+    out[48..52].copy_from_slice(&0x41u32.to_le_bytes());
+    out
+}

@@ -17,7 +17,7 @@ use std::io::Write;
 use std::path::Path;
 
 #[allow(unused_imports, reason = "each test file uses its own part of these helpers of tests")]
-pub(crate) use hosts::{CudaKernel, cubin, headless, host, pe, sycl, zebin};
+pub(crate) use hosts::{CudaKernel, code_object, cubin, headless, host, pe, sycl, zebin};
 use md5::{Digest, Md5};
 
 /// A committed image of `data/images`.
@@ -59,7 +59,7 @@ pub(crate) fn hip(image: &[u8]) -> Vec<u8> {
 }
 
 /// Compression of a [`ccob`].
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Packing {
     Zlib,
     Zstd,
@@ -98,7 +98,7 @@ pub(crate) fn ccob(version: u16, packing: Packing, inner: &[u8]) -> Vec<u8> {
 }
 
 /// Payload form of a fat binary entry.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Stored {
     Plain,
     Lz4,
