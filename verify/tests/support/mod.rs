@@ -9,6 +9,7 @@
     reason = "each test file uses its own part of these helpers of tests"
 )]
 
+mod cases;
 mod hosts;
 pub(crate) mod mutate;
 
@@ -16,6 +17,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+#[allow(unused_imports, reason = "each test file uses its own part of these helpers of tests")]
+pub(crate) use cases::cases;
 #[allow(unused_imports, reason = "each test file uses its own part of these helpers of tests")]
 pub(crate) use hosts::{CudaKernel, code_object, cubin, headless, host, pe, sycl, zebin};
 use md5::{Digest, Md5};
