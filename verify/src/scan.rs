@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use crate::containers::{Place, Walker};
 use crate::facts::Detail;
 use crate::limits::Limits;
-use crate::model::{Inspection, Skipped};
+use crate::model::{FaultKind, Inspection, Skipped};
 
 /// Smaller parts are not worth a call to the system.
 const RELEASE_BYTES: usize = 1 << 20;
@@ -72,6 +72,10 @@ impl Scan<'_> {
                 .read_to_end(&mut bytes)
                 .map_err(|cause| OpenError { path: path.to_owned(), cause })?;
             let work = AtomicU64::new(self.limits.work(bytes.len() as u64));
+            if bytes.len() as u64 >= self.limits.object_bytes {
+                let message = format!("standard input goes on after {} bytes", bytes.len());
+                inspection.fault(&Place::root("-"), FaultKind::Unreadable, message);
+            }
             inspection.join(self.walker(&|_| {}, &work).walk(&bytes, &Place::root("-")));
             return Ok(inspection);
         }
