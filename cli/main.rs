@@ -3,6 +3,7 @@
 //! Exit codes, the same for every subcommand: 0 all well; 1 the work found a fault; 2 wrong usage or an input that cannot be
 //! opened; 3 could not be decided.
 
+mod bench;
 mod build;
 mod check;
 mod inspect;
@@ -29,6 +30,7 @@ enum Command {
     Check(check::Args),
     Probe(probe::Args),
     Inspect(inspect::Args),
+    Bench(bench::Args),
     Verify(verify::Args),
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
@@ -36,6 +38,9 @@ enum Command {
     /// Plays one rank of a check on a device: what `check` starts for each.
     #[command(hide = true, name = check::RANK)]
     PlayRank,
+    /// Plays one rank of a check on CUDA in a process of its own.
+    #[command(hide = true, name = check::CUDA_RANK)]
+    PlayCudaRank,
 }
 
 fn main() -> ExitCode {
@@ -45,8 +50,10 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
+        Command::PlayCudaRank => xreduce_check::cuda::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => {

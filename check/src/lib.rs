@@ -12,6 +12,7 @@
 mod backend;
 mod buffers;
 mod bundle;
+pub mod cuda;
 mod emulator;
 mod fault;
 mod opencl;
