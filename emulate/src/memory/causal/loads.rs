@@ -108,7 +108,7 @@ impl Memory {
             .map(|version| version.time)
             .max()
             .unwrap_or(0);
-        let Some(observer) = self.causal.observer_mut(id) else { return newest };
+        let Some(observer) = self.causal.observer(id) else { return newest };
         let lowest = places.iter().map(|place| observer.view.get(*place)).max().unwrap_or(0);
         if lowest >= newest {
             return lowest;
@@ -117,12 +117,25 @@ impl Memory {
         let last = observer.last.get(&place).copied().filter(|time| *time >= lowest);
         let time = match last {
             _ if rng.one_in(fresh) => newest,
-            Some(time) => time,
-            None if rng.one_in(4) => lowest + rng.below(newest - lowest + 1),
-            None => lowest,
+            // Back in time, too: only the view keeps a thread from that.
+            Some(time) if !rng.one_in(16) => time,
+            None if !rng.one_in(4) => lowest,
+            _ => self.any_time(rng.pick(places, place), lowest, rng),
         };
-        observer.last.insert(place, time);
+        if let Some(observer) = self.causal.observer_mut(id) {
+            observer.last.insert(place, time);
+        }
         time
+    }
+
+    /// The time of one of the versions of a word from `lowest` on, or `lowest`.
+    fn any_time(&self, place: u64, lowest: u64, rng: &mut Rng) -> u64 {
+        let newest = self.word(place).newest;
+        let versions =
+            || std::iter::successors(self.causal.version(newest), |version| self.causal.version(version.older));
+        let count = versions().take_while(|version| version.time > lowest).count();
+        let chosen = usize::try_from(rng.below(count as u64 + 1)).unwrap_or(0);
+        versions().nth(chosen).map_or(lowest, |version| version.time.max(lowest))
     }
 
     /// The newest version of a word up to `cut` that the reader sees; 0 for a word without versions.
