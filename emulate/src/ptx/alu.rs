@@ -43,8 +43,8 @@ fn single(function: Function, a: u32, b: u32, c: u32) -> u32 {
         Function::Divide => float::divide(a, b),
         Function::Minimum => float::minimum(a, b),
         Function::Maximum => float::maximum(a, b),
-        Function::Negate => a ^ 0x8000_0000,
-        Function::Absolute => a & 0x7FFF_FFFF,
+        Function::Negate => float::negate(a),
+        Function::Absolute => float::absolute(a),
         // The table of instructions has no others for floats.
         _ => 0,
     }

@@ -1,4 +1,5 @@
-//! `cvt` (PTX ISA, "Data Movement and Conversion Instructions: cvt"): between integers, between floats, and across.
+//! `cvt` (PTX ISA, "Data Movement and Conversion Instructions: cvt"): between integers, between floats, and across. What
+//! becomes of a NaN where the ISA is silent is what an H200 does: bf16 to f32 keeps its bits, 64-bit integers get 2^63.
 
 use super::instruction::{Conversion, Rounding, Type};
 
@@ -31,7 +32,8 @@ pub(super) fn convert(conversion: &Conversion, a: u64, b: u64) -> u64 {
             };
             if saturate { clamp(value, to) } else { value }
         } else {
-            clamp(whole(rounding, f64::from(to_single(from, a))), to)
+            let single = to_single(from, a);
+            if single.is_nan() && to.bits() == 64 { 1 << 63 } else { clamp(whole(rounding, f64::from(single)), to) }
         };
         let value = truncate(low64(value), to.bits());
         // A signed result fills its register with its sign.
@@ -56,14 +58,10 @@ fn integer_to_single(from: Type, value: u64) -> f32 {
 pub(super) fn to_single(from: Type, value: u64) -> f32 {
     let low = (value & 0xFFFF) as u32;
     match from {
-        Type::Bf16 => canonical(f32::from_bits(low << 16)),
-        Type::F16 => canonical(half_to_single(low)),
+        Type::Bf16 => f32::from_bits(low << 16),
+        Type::F16 => half_to_single(low),
         _ => f32::from_bits((value & 0xFFFF_FFFF) as u32),
     }
-}
-
-fn canonical(value: f32) -> f32 {
-    if value.is_nan() { f32::from_bits(0x7FFF_FFFF) } else { value }
 }
 
 fn half_to_single(half: u32) -> f32 {
@@ -71,7 +69,8 @@ fn half_to_single(half: u32) -> f32 {
     let magnitude = match exponent {
         // mantissa * 2^-24
         0 => (mantissa as f32) * f32::from_bits(0x3380_0000),
-        31 => f32::from_bits(0x7F80_0000 | mantissa << 13),
+        31 if mantissa != 0 => return f32::from_bits(0x7FFF_FFFF),
+        31 => f32::INFINITY,
         _ => f32::from_bits((exponent + 112) << 23 | mantissa << 13),
     };
     f32::from_bits(magnitude.to_bits() | sign)

@@ -33,6 +33,14 @@ pub(super) fn divide(a: u32, b: u32) -> u32 {
     result(f(a) / f(b))
 }
 
+pub(super) fn negate(a: u32) -> u32 {
+    result(-f(a))
+}
+
+pub(super) fn absolute(a: u32) -> u32 {
+    result(f(a).abs())
+}
+
 /// A number wins over a NaN; -0 is less than +0.
 pub(super) fn minimum(a: u32, b: u32) -> u32 {
     choose(a, b, |a, b| a < b || (a == b && a.is_sign_negative()))

@@ -274,7 +274,6 @@ impl<'t> Reader<'_, 't> {
                     depth -= 1;
                     statements.push(Statement::Close);
                 }
-                Token::Mark(';') => {}
                 Token::Word(".reg") => self.registers(&mut statements)?,
                 Token::Word(".shared") => {
                     statements.push(Statement::Shared(self.variable()?));
