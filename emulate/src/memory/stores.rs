@@ -143,6 +143,7 @@ impl Memory {
             let time = self.history.tick();
             self.push_version(address, Version { time, value, older: 0, writer: NOBODY, reach: Reach::System });
         }
+        self.host_version(address, value);
         if let Some(word) = self.word_mut(address) {
             word.value = value;
         }
