@@ -4,6 +4,7 @@
 //! opened; 3 could not be decided.
 
 mod build;
+mod bundle;
 mod check;
 mod targets;
 mod verify;
@@ -23,6 +24,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(build::Args),
+    Bundle(bundle::Args),
     Targets(targets::Args),
     Check(check::Args),
     Verify(verify::Args),
@@ -37,6 +39,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Build(args) => build::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Verify(args) => verify::run(&args),
