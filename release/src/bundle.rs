@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use xreduce_codegen::bundle::{MANIFEST, read_manifest};
+use xreduce_codegen::family::Family;
 use xreduce_codegen::gate::argument_mismatch;
+use xreduce_contract::World;
 use xreduce_contract::manifest::{Manifest, Module, TargetEntry};
 use xreduce_verify::{Options, check, inspect};
 
@@ -22,7 +24,13 @@ pub struct Bundle {
     pub manifest: Manifest,
     /// The manifest as it was read.
     pub manifest_text: Vec<u8>,
-    modules: BTreeMap<String, Vec<u8>>,
+    modules: BTreeMap<String, Artifact>,
+}
+
+#[derive(Clone, Debug)]
+struct Artifact {
+    bytes: Vec<u8>,
+    target: String,
 }
 
 impl Bundle {
@@ -41,8 +49,8 @@ impl Bundle {
                 return Err(Error::input(&path, "is listed in a manifest and leads out of its bundle"));
             }
             let bytes = fs::read(&path).map_err(|cause| Error::input(&path, cause))?;
-            judge(module, &bytes).map_err(|message| Error::input(&path, message))?;
-            modules.insert(module.file.clone(), bytes);
+            let target = judge(module, &bytes).map_err(|message| Error::input(&path, message))?;
+            modules.insert(module.file.clone(), Artifact { bytes, target });
         }
         Ok(Bundle { manifest, manifest_text, modules })
     }
@@ -50,20 +58,32 @@ impl Bundle {
     /// The bytes of a module of the manifest.
     #[must_use]
     pub fn bytes(&self, module: &Module) -> &[u8] {
-        self.modules.get(&module.file).map_or(&[], Vec::as_slice)
+        self.modules.get(&module.file).map_or(&[], |artifact| &artifact.bytes)
+    }
+
+    /// What a module says of itself that it runs on: `gfx1100`, `gfx11-generic`, `sm_90`, `spirv64`.
+    #[must_use]
+    pub fn device_target(&self, module: &Module) -> &str {
+        self.modules.get(&module.file).map_or("", |artifact| &artifact.target)
     }
 
     /// All files: the manifest and the modules, by path.
     #[must_use]
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
-        let mut files = self.modules.clone();
-        files.insert(MANIFEST.to_owned(), self.manifest_text.clone());
-        files
+        let modules = self.modules.iter().map(|(name, artifact)| (name.clone(), artifact.bytes.clone()));
+        modules.chain([(MANIFEST.to_owned(), self.manifest_text.clone())]).collect()
     }
 
-    /// The targets of one family.
-    pub fn family(&self, family: &str) -> impl Iterator<Item = &TargetEntry> {
-        self.manifest.targets.iter().filter(move |target| target.family == family)
+    /// Modules of one family by world, each with its target: what containers of alternatives hold.
+    #[must_use]
+    pub fn by_world(&self, family: Family) -> BTreeMap<World, Vec<(&TargetEntry, &Module)>> {
+        let mut worlds: BTreeMap<World, Vec<(&TargetEntry, &Module)>> = BTreeMap::new();
+        for target in self.manifest.targets.iter().filter(|target| target.family == family.word()) {
+            for module in &target.modules {
+                worlds.entry(module.world).or_default().push((target, module));
+            }
+        }
+        worlds
     }
 
     /// The version part of the manifest's `tool`, e.g. `0.1.0`.
@@ -78,8 +98,8 @@ fn is_plain(file: &str) -> bool {
     !file.is_empty() && Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_)))
 }
 
-/// How a module's bytes differ from its entry, if they do.
-fn judge(module: &Module, bytes: &[u8]) -> Result<(), String> {
+/// The target that a module names itself, if its bytes are those of its entry.
+fn judge(module: &Module, bytes: &[u8]) -> Result<String, String> {
     let found = sha256(bytes);
     if (bytes.len() as u64, &found) != (module.bytes, &module.sha256) {
         let expected = format!("expected {} bytes with SHA-256 {}", module.bytes, module.sha256);
@@ -103,5 +123,5 @@ fn judge(module: &Module, bytes: &[u8]) -> Result<(), String> {
             return Err(format!("{}: {message}", entry.symbol));
         }
     }
-    Ok(())
+    Ok(image.target.clone())
 }

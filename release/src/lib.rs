@@ -7,47 +7,19 @@ mod attest;
 mod bundle;
 mod contents;
 mod error;
+mod fatbin;
+mod format;
 mod header;
+mod hip;
+mod kpack;
 mod layouts;
+mod rust;
 mod sbom;
+mod tarball;
+mod wheel;
 
 pub use attest::{Choices, Circumstances, PROVENANCE, Provenance, SBOM, Statement};
 pub use bundle::Bundle;
 pub use contents::{Contents, SUMS, publish};
 pub use error::Error;
-
-/// The forms of a release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
-    /// The bundle's own folder.
-    Dir,
-    /// C arrays, structures and tables.
-    Header,
-}
-
-impl Format {
-    /// Every form, in the order of listings.
-    pub const ALL: &'static [Format] = &[Format::Dir, Format::Header];
-
-    /// The word for it on the command line.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Format::Dir => "dir",
-            Format::Header => "header",
-        }
-    }
-}
-
-/// The files of a release.
-///
-/// # Errors
-/// The bundle holds nothing for the format, or something that it cannot carry.
-pub fn pack(bundle: &Bundle, format: Format, circumstances: &Circumstances) -> Result<Contents, Error> {
-    let mut contents = match format {
-        Format::Dir => bundle.files(),
-        Format::Header => header::files(bundle)?,
-    };
-    attest::attest(&mut contents, "xreduce-kernels", bundle, circumstances)?;
-    Ok(contents)
-}
+pub use format::{Format, Options, pack};

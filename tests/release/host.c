@@ -54,7 +54,7 @@ static void print_target(const struct xreduce_target *target, const char *folder
 static void print_match(enum xreduce_family family, const char *processor) {
     enum xreduce_match match;
     const struct xreduce_target *target = xreduce_find_target(family, processor, &match);
-    printf("match %s %s %d\n", processor, target ? target->name : "-", (int)match);
+    printf("match %s %s\nfound %s %d\n", processor, target ? target->name : "-", processor, (int)match);
 }
 
 int main(int argc, char **argv) {
