@@ -58,6 +58,16 @@ pub struct Statement {
     pub predicate: Provenance,
 }
 
+impl Statement {
+    /// Name and SHA-256 of every file that the statement is about.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.subject.iter().filter_map(|subject| {
+            let sha256 = subject.digest.as_ref()?.sha256.as_deref()?;
+            Some((subject.name.as_str(), sha256))
+        })
+    }
+}
+
 /// SLSA Provenance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -16,6 +16,7 @@ use xreduce_verify::{Options, check, inspect};
 
 use crate::contents::sha256;
 use crate::error::Error;
+use crate::merge::SHARD;
 
 /// A bundle's manifest and modules.
 #[derive(Clone, Debug)]
@@ -39,9 +40,17 @@ impl Bundle {
     /// # Errors
     /// The manifest cannot be read, or a module is missing or is not the one that the manifest describes.
     pub fn read(folder: &Path) -> Result<Bundle, Error> {
-        let manifest = read_manifest(folder)?;
         let path = folder.join(MANIFEST);
-        let manifest_text = fs::read(&path).map_err(|cause| Error::input(&path, cause))?;
+        let manifest_text = fs::read(&path).map_err(|cause| Error::input(&path, format!("cannot be read: {cause}")))?;
+        let parsed = serde_json::from_slice::<serde_json::Value>(&manifest_text).unwrap_or_default();
+        if let Some(mark) = parsed.get(SHARD).filter(|mark| !mark.is_null()) {
+            return Err(Error::input(&path, format!("is one shard of a build, {mark}: merge them all first")));
+        }
+        Bundle::with_manifest(folder, read_manifest(folder)?, manifest_text)
+    }
+
+    /// The modules of a manifest that was read from `folder`.
+    pub(crate) fn with_manifest(folder: &Path, manifest: Manifest, manifest_text: Vec<u8>) -> Result<Bundle, Error> {
         let mut modules = BTreeMap::new();
         for module in manifest.targets.iter().flat_map(|target| &target.modules) {
             let path = folder.join(&module.file);
