@@ -224,7 +224,7 @@ fn make(options: &BuildOptions, templates: &Templates, draft: &Draft, plan: &Pla
         element: kernel.element,
         sum_order: kernel.algorithm.sum_order(),
         elements_per_packet: kernel.elements_per_packet(),
-        arguments: kernel_arguments(kernel.world),
+        arguments: kernel_arguments(kernel),
         max_threads_per_block: plan.target.limits.threads_per_block,
         resources,
         evidence: vec![Evidence::Verified],

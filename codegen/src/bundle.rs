@@ -182,7 +182,7 @@ pub fn audit(bundle: &Path) -> Result<Manifest, Error> {
             let kernels: Vec<_> = module.kernels.iter().map(|entry| entry.kernel(module.world)).collect();
             for entry in &module.kernels {
                 let kernel = entry.kernel(module.world);
-                let declared = xreduce_contract::kernel_arguments(module.world);
+                let declared = xreduce_contract::kernel_arguments(&kernel);
                 if entry.symbol != kernel.symbol() || entry.arguments != declared {
                     reject(
                         "entry-mismatch",

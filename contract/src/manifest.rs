@@ -185,6 +185,8 @@ pub enum Evidence {
 pub struct DispatchRow {
     /// Messages of at most this many bytes.
     pub max_bytes: u64,
+    /// Worlds of at most this many ranks.
+    pub max_world: World,
     /// Algorithm.
     pub algorithm: Algorithm,
     /// Wire.
