@@ -5,6 +5,7 @@
 
 mod bench;
 mod build;
+mod bundle;
 mod check;
 mod inspect;
 mod probe;
@@ -26,6 +27,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(build::Args),
+    Bundle(bundle::Args),
     Targets(targets::Args),
     Check(check::Args),
     Probe(probe::Args),
@@ -46,6 +48,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Build(args) => build::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Probe(args) => probe::run(&args),
