@@ -5,7 +5,10 @@
 
 mod bench;
 mod build;
+mod bundle;
 mod check;
+mod inspect;
+mod probe;
 mod targets;
 mod verify;
 
@@ -24,8 +27,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(build::Args),
+    Bundle(bundle::Args),
     Targets(targets::Args),
     Check(check::Args),
+    Probe(probe::Args),
+    Inspect(inspect::Args),
     Bench(bench::Args),
     Verify(verify::Args),
     /// Lowers one module from standard input to standard output: what `build` starts for each.
@@ -42,8 +48,11 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Build(args) => build::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Probe(args) => probe::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),

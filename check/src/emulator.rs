@@ -1,10 +1,11 @@
-//! Runs AMDGPU code objects on the emulator: every rank a device of one machine, under the weak-memory adversary.
+//! Runs AMDGPU code objects and PTX modules on the emulator: every rank a device of one machine, under the weak-memory adversary.
 //!
 //! The launch's seed decides everything that hardware is free to decide.
 
 use xreduce_contract::manifest::Format;
 use xreduce_emulate::amdgpu::{CodeObject, Decoder};
-use xreduce_emulate::{Access, Device, Failure, Machine, Reason, RunOptions};
+use xreduce_emulate::ptx;
+use xreduce_emulate::{Access, Device, Failure, Kernel, LoadError, Machine, Reason, RunOptions};
 
 use crate::backend::{Backend, BackendError, Launch, Limits, ModuleBytes, Region, Session, Sharing, Value};
 
@@ -12,7 +13,8 @@ use crate::backend::{Backend, BackendError, Launch, Limits, ModuleBytes, Region,
 pub struct Emulator {
     /// LLVM's disassembler.
     pub decoder: Box<dyn Decoder>,
-    /// Wave instructions after which a launch counts as hung.
+    /// Wave instructions after which a launch counts as hung; where threads are emulated one by one, thread
+    /// instructions, four times as many.
     pub step_limit: u64,
 }
 
@@ -27,8 +29,39 @@ impl Emulator {
     }
 }
 
+/// A module in the hands of its front end.
+enum Object {
+    Amd(CodeObject),
+    Ptx(ptx::Module),
+}
+
+impl Object {
+    fn load(bytes: &[u8], decoder: &dyn Decoder) -> Result<Self, LoadError> {
+        // Code objects are ELF files; PTX is text.
+        if bytes.starts_with(b"\x7FELF") {
+            CodeObject::load(bytes, decoder).map(Object::Amd)
+        } else {
+            ptx::Module::load(bytes).map(Object::Ptx)
+        }
+    }
+
+    fn kernel(&self, name: &str) -> Option<&Kernel> {
+        match self {
+            Object::Amd(object) => object.kernel(name),
+            Object::Ptx(module) => module.kernel(name),
+        }
+    }
+
+    fn processor(&self) -> &str {
+        match self {
+            Object::Amd(object) => object.target().processor,
+            Object::Ptx(module) => module.target(),
+        }
+    }
+}
+
 struct EmulatorSession {
-    object: CodeObject,
+    object: Object,
     machine: Machine,
     devices: Vec<Device>,
     ranks: u32,
@@ -43,19 +76,20 @@ impl Backend for Emulator {
     }
 
     fn runs(&self, format: &Format) -> bool {
-        matches!(format, Format::Hsaco { .. })
+        matches!(format, Format::Hsaco { .. } | Format::Ptx { .. })
     }
 
     fn open(&self, module: &ModuleBytes<'_>) -> Result<Box<dyn Session>, BackendError> {
-        let object = CodeObject::load(module.bytes, self.decoder.as_ref())
+        let object = Object::load(module.bytes, self.decoder.as_ref())
             .map_err(|error| BackendError::unable(format!("{}: {error}", module.name)))?;
+        let steps = if matches!(object, Object::Amd(_)) { 1 } else { 4 };
         let mut session = EmulatorSession {
             object,
             machine: Machine::new(),
             devices: Vec::new(),
             ranks: module.world.ranks(),
             regions: Vec::new(),
-            step_limit: self.step_limit,
+            step_limit: self.step_limit * steps,
         };
         session.clear();
         Ok(Box::new(session))
@@ -83,16 +117,18 @@ fn describe(failure: &Failure) -> String {
 
 impl Session for EmulatorSession {
     fn device(&self) -> String {
-        format!("{}, emulated", self.object.target().processor)
+        format!("{}, emulated", self.object.processor())
     }
 
     fn limits(&self) -> Limits {
+        // A wave is executed as one; threads that are executed one by one cost more and show as much.
+        let (threads, inbox_bytes) = if matches!(self.object, Object::Amd(_)) { (256, 1 << 13) } else { (64, 1 << 12) };
         Limits {
             blocks: 4,
-            threads: 256,
-            inbox_bytes: 1 << 13,
+            threads,
+            inbox_bytes,
             burst: 4,
-            // Microseconds; the emulated clock makes a hundredth of one per wave instruction, and a launch has at
+            // Microseconds; the emulated clock makes a hundredth of one per instruction, and a launch has at
             // most some millions of those.
             ample_spin: u32::MAX,
             short_spin: 10_000,

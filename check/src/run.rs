@@ -207,15 +207,13 @@ impl<'a> Ranks<'a> {
         let (_, before) = self.fill(call, 0)?;
         self.launch_one(&place, |rank| rank != absent, limits.short_spin)?;
         let statuses = self.statuses()?;
-        let mut named = Vec::new();
-        for (rank, status) in (0..).zip(&statuses) {
-            if let Status::TimedOut { awaited, .. } = Status::decode(*status) {
-                if rank != absent {
-                    named.push(awaited);
-                }
-            }
-        }
-        for (rank, status) in (0..).zip(&statuses).filter(|(rank, _)| *rank != absent) {
+        let present = || (0..).zip(&statuses).filter(|(rank, _)| *rank != absent);
+        let timed_out = present().filter_map(|(_, status)| match Status::decode(*status) {
+            Status::TimedOut { awaited, .. } => Some(awaited),
+            _ => None,
+        });
+        let named: Vec<u32> = timed_out.collect();
+        for (rank, status) in present() {
             let fits = match Status::decode(*status) {
                 Status::TimedOut { awaited, epoch } => epoch == low && waits::for_rank(call, rank, awaited, absent),
                 Status::PeerGaveUp { awaited, epoch } => epoch == low && (named.is_empty() || named.contains(&awaited)),

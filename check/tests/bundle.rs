@@ -31,6 +31,7 @@ fn manifest() -> Manifest {
         file: format!("{target}/w{world}"),
         sha256: SHA256.to_owned(),
         bytes: 4,
+        inputs_sha256: String::new(),
         world: World::try_from(world).unwrap(),
         format,
         kernels: kernels(world).into_iter().map(kernel_entry).collect(),
@@ -56,6 +57,7 @@ fn manifest() -> Manifest {
         contract: CONTRACT_VERSION,
         workspace_layout: 1,
         templates_sha256: String::new(),
+        shard: None,
         targets: vec![
             target("one", vec![module("one", 2, spirv()), module("one", 3, spirv())]),
             target("other", vec![module("other", 2, ptx())]),

@@ -28,38 +28,46 @@ pub fn render(templates: &Templates, target: &Target, world: World, kernels: &[K
     let module = format!("{} w{world}", target.name);
     let base = module_context(target, world);
     let mut text = Text::default();
-    let mut add = |name: &str, context: &Context| templates.render(name, context, &module, &mut text);
-
-    add(&format!("platform/{}.ll.tera", target.family.word()), &base)?;
-    add("protocol/call.ll.tera", &base)?;
-    let wires = kernels.iter().map(|kernel| kernel.wire).filter(|wire| *wire != Wire::Host);
-    // Calls of every kind refill the ll bank and store flags where epochs wrap.
-    for wire in wires.chain([Wire::Ll, Wire::Flag]).collect::<BTreeSet<_>>() {
-        add(&format!("wire/{wire}.ll.tera"), &base)?;
-    }
-    let mut rendered = BTreeSet::new();
-    for kernel in kernels {
-        let context = message_context(&base, kernel);
-        let mut once = |name: String| {
-            let first = rendered.insert((name.clone(), kernel.element, kernel.elements_per_packet()));
-            if first { add(&name, &context) } else { Ok(()) }
-        };
-        once("protocol/message.ll.tera".to_owned())?;
-        once(format!("element/{}.ll.tera", kernel.element))?;
-        if kernel.algorithm == Algorithm::Butterfly {
-            once("protocol/partial.ll.tera".to_owned())?;
+    for part in parts(target, kernels) {
+        let mut context = base.clone();
+        if let Some(kernel) = &part.kernel {
+            add_kernel(&mut context, target, kernel);
         }
-        if kernel.is_ordered_by_host() {
-            once("protocol/peer_elements.ll.tera".to_owned())?;
-        }
-    }
-    for kernel in kernels {
-        let mut context = message_context(&base, kernel);
-        context.insert("wire", kernel.wire.word());
-        context.insert("define", &definition(target, kernel));
-        add(&algorithm_template(kernel), &context)?;
+        templates.render(&part.template, &context, &module, &mut text)?;
     }
     Ok(text)
+}
+
+/// One template of a module.
+pub(crate) struct Part {
+    /// Its name.
+    pub(crate) template: String,
+    /// The kernel whose names it uses; none: those of the module alone.
+    kernel: Option<Kernel>,
+}
+
+/// The templates of a module, in order, each as often as it is needed.
+pub(crate) fn parts(target: &Target, kernels: &[Kernel]) -> Vec<Part> {
+    let common = |template: String| Part { template, kernel: None };
+    let mut parts =
+        vec![common(format!("platform/{}.ll.tera", target.family.word())), common("protocol/call.ll.tera".to_owned())];
+    // Calls of every kind refill the ll bank and store flags where epochs wrap.
+    let wires = kernels.iter().map(|kernel| kernel.wire).filter(|wire| *wire != Wire::Host);
+    let wires: BTreeSet<Wire> = wires.chain([Wire::Ll, Wire::Flag]).collect();
+    parts.extend(wires.into_iter().map(|wire| common(format!("wire/{wire}.ll.tera"))));
+    let mut seen = BTreeSet::new();
+    for kernel in kernels {
+        let message = ["protocol/message.ll.tera".to_owned(), format!("element/{}.ll.tera", kernel.element)];
+        let partial = (kernel.algorithm == Algorithm::Butterfly).then(|| "protocol/partial.ll.tera".to_owned());
+        let by_host = kernel.is_ordered_by_host().then(|| "protocol/peer_elements.ll.tera".to_owned());
+        for template in message.into_iter().chain(partial).chain(by_host) {
+            if seen.insert((template.clone(), kernel.element, kernel.elements_per_packet())) {
+                parts.push(Part { template, kernel: Some(*kernel) });
+            }
+        }
+    }
+    parts.extend(kernels.iter().map(|kernel| Part { template: algorithm_template(kernel), kernel: Some(*kernel) }));
+    parts
 }
 
 /// The names that every template of a module may use.
@@ -79,6 +87,7 @@ fn module_context(target: &Target, world: World) -> Context {
     context.insert("over_capacity", &status::OVER_CAPACITY);
     context.insert("spin_limit_default", &target.spin_limit_default);
     context.insert("cpu", &target.cpu);
+    context.insert("code_object_version", &if target.cpu.ends_with("generic") { 600 } else { 500 });
     context.insert("generation", &target.generation());
     context.insert("pairs", &world.power_of_two());
     context.insert("exchanges", &exchanges(world));
@@ -122,11 +131,12 @@ fn exchanges(world: World) -> Vec<Exchange> {
     fold_in.into_iter().chain(paired).chain(fold_out).collect()
 }
 
-/// The names for code that handles packets of a kernel's kind.
-fn message_context(base: &Context, kernel: &Kernel) -> Context {
+/// The names for a kernel and for code that handles packets of its kind.
+fn add_kernel(context: &mut Context, target: &Target, kernel: &Kernel) {
     let (element, lanes) = (kernel.element, kernel.elements_per_packet());
     let name = format!("{element}x{lanes}");
-    let mut context = base.clone();
+    context.insert("wire", kernel.wire.word());
+    context.insert("define", &definition(target, kernel));
     context.insert("name", &name);
     context.insert("message", &name);
     let words = lanes * element.bytes() / 4;
@@ -139,7 +149,6 @@ fn message_context(base: &Context, kernel: &Kernel) -> Context {
     context.insert("bits", &format!("i{}", element.bytes() * 8));
     context.insert("element_access", if element.bytes() == 2 { "half" } else { "word" });
     context.insert("element_bytes", &element.bytes());
-    context
 }
 
 /// The head of a kernel's definition, from the contract's list of arguments.

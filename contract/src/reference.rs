@@ -18,11 +18,9 @@ pub fn sum(element: Element, order: SumOrder, contributions: &[u32]) -> u32 {
             let extra = partial.split_off(pairs);
             partial.iter_mut().zip(extra).for_each(|(partial, extra)| *partial += extra);
             while partial.len() > 1 {
-                partial = partial
-                    .chunks(2)
-                    .map(|pair| pair.iter().copied().reduce(|left, right| left + right))
-                    .flatten()
-                    .collect();
+                let pairs =
+                    partial.chunks(2).filter_map(|pair| pair.iter().copied().reduce(|left, right| left + right));
+                partial = pairs.collect();
             }
         }
     }

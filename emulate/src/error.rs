@@ -33,6 +33,15 @@ pub enum LoadError {
         /// Which part is unknown.
         why: String,
     },
+    /// A line of PTX that is not understood.
+    Text {
+        /// Counted from 1.
+        line: u32,
+        /// The line.
+        text: String,
+        /// What is wrong or unknown.
+        why: String,
+    },
 }
 
 impl fmt::Display for LoadError {
@@ -44,6 +53,7 @@ impl fmt::Display for LoadError {
             LoadError::Instruction { kernel, offset, text, why } => {
                 write!(f, "kernel {kernel}+{offset:#x}: `{text}`: {why}")
             }
+            LoadError::Text { line, text, why } => write!(f, "line {line}: `{text}`: {why}"),
         }
     }
 }
@@ -103,6 +113,8 @@ pub enum FaultKind {
     },
     /// The program counter left the kernel.
     ProgramCounter,
+    /// The kernel gave up by itself.
+    Trap,
     /// Use of a barrier that can never complete, or a wait without a signal.
     Barrier {
         /// What is wrong.
@@ -187,6 +199,7 @@ impl fmt::Display for Fault {
                 write!(f, "the wave ends with a store to {region} under way: a wait is missing")
             }
             FaultKind::ProgramCounter => write!(f, "the program counter left the kernel"),
+            FaultKind::Trap => write!(f, "the kernel traps"),
             FaultKind::Barrier { what } => write!(f, "barrier: {what}"),
             FaultKind::TooLarge { region, length } => write!(f, "region {region} of {length} bytes is too large"),
             FaultKind::Launch { what } => write!(f, "launch: {what}"),
@@ -229,8 +242,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             Reason::Fault(fault) => write!(f, "{}: `{}`: {fault}", self.place, self.instruction),
-            Reason::StepLimit { limit } => write!(f, "still running after {limit} wave instructions: livelock"),
-            Reason::Deadlock => write!(f, "every wave that is left waits at a barrier for one that will not come"),
+            Reason::StepLimit { limit } => write!(f, "still running after {limit} instructions: livelock"),
+            Reason::Deadlock => write!(f, "every thread that is left waits at a barrier for one that will not come"),
         }
     }
 }

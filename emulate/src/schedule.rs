@@ -228,8 +228,7 @@ impl<'m> Schedule<'m> {
             self.ending += 1;
             return Ok(());
         }
-        self.start_block(device);
-        Ok(())
+        self.start_block(device).map_err(|fault| self.failure(Reason::Fault(fault), None))
     }
 
     /// Ends launches whose waves have ended, when their time has come or nobody else has anything to do.
@@ -339,27 +338,30 @@ impl<'m> Schedule<'m> {
             run.active = Some(Active { launch, arguments, next_block: 0, blocks_left: blocks, ends: None });
         }
         for _ in 0..resident {
-            self.start_block(device);
+            self.start_block(device)?;
         }
         Ok(())
     }
 
     /// Starts the next block of a device's launch, if one is left.
-    fn start_block(&mut self, device: usize) {
-        let Some(active) = self.devices.get_mut(device).and_then(|device| device.active.as_mut()) else { return };
+    fn start_block(&mut self, device: usize) -> Result<(), Fault> {
+        let Some(active) = self.devices.get_mut(device).and_then(|device| device.active.as_mut()) else {
+            return Ok(());
+        };
         if active.next_block == active.launch.blocks {
-            return;
+            return Ok(());
         }
         let number = active.next_block;
         active.next_block += 1;
         let start = BlockStart {
             device: handle(device),
             block: number,
+            blocks: active.launch.blocks,
             unique: u32::try_from(self.blocks.len()).unwrap_or(u32::MAX),
             threads: active.launch.threads,
             arguments: active.arguments,
         };
-        let threads = active.launch.kernel.0.clone().start_block(start, &mut self.machine.memory, &mut self.rng);
+        let threads = active.launch.kernel.0.clone().start_block(start, &mut self.machine.memory, &mut self.rng)?;
         let words = active.launch.kernel.0.shared_bytes().div_ceil(4);
         // What the last kernel left: zeros as often as noise, since a flag that nobody wrote may read as either.
         let noise = if self.rng.one_in(2) { u64::from(u32::MAX) } else { 0 };
@@ -381,6 +383,7 @@ impl<'m> Schedule<'m> {
                 done: false,
             });
         }
+        Ok(())
     }
 
     /// A failure with the last operations of every wave of the launches that were running.
@@ -394,12 +397,13 @@ impl<'m> Schedule<'m> {
             .filter_map(|slot| Some((slot, slot.thread.as_ref()?)))
             .flat_map(|(slot, thread)| {
                 let (rank, block) = place(slot);
-                let wave = thread.number();
+                let (kind, number) = (thread.kind(), thread.number());
                 thread.trace().into_iter().map(move |(record, instruction)| TraceLine {
                     clock: record.clock,
                     rank,
                     block,
-                    wave,
+                    kind,
+                    number,
                     instruction,
                     address: memory.describe(record.address),
                     value: record.value,
@@ -413,7 +417,7 @@ impl<'m> Schedule<'m> {
         let (place, instruction) =
             at.and_then(|slot| Some((slot, slot.thread.as_ref()?))).map_or_else(Default::default, |(slot, thread)| {
                 let (rank, block) = place(slot);
-                (format!("rank {rank} block {block} wave {}", thread.number()), thread.instruction())
+                (format!("rank {rank} block {block} {} {}", thread.kind(), thread.number()), thread.instruction())
             });
         Box::new(Failure { reason, place, instruction, trace })
     }

@@ -1,8 +1,9 @@
 //! What a front end gives the machine: programs that start threads, and threads that run.
 //!
-//! A *thread* is what the scheduler schedules: a wave on AMD. It runs from one point where other threads can notice
-//! it (a memory operation, a barrier) to the next and knows nothing of the others. PTX and SPIR-V will be two more
-//! implementations of these traits.
+//! A *thread* is what the scheduler schedules: a wave on AMD, a thread in PTX. It runs from one point where other threads can notice
+//! it (a memory operation, a barrier) to the next and knows nothing of the others. A front end is a [`Program`] that
+//! knows its kernel's ABI and makes threads, a [`Thread`] that steps, and its choice of a memory model: `Memory`'s caches
+//! (`memory/order.rs`) or its views (`memory/causal/`). A machine runs kernels of one front end.
 
 use crate::error::Fault;
 use crate::memory::{Device, Memory};
@@ -40,6 +41,9 @@ pub(crate) trait Thread {
     /// Runs up to a point where the scheduler should choose again.
     fn run(&mut self, context: &mut Context<'_>) -> Result<Turn, Fault>;
 
+    /// What its instruction set calls it, for reports.
+    fn kind(&self) -> &'static str;
+
     /// Number of the thread in its block.
     fn number(&self) -> u32;
 
@@ -56,6 +60,8 @@ pub(crate) struct BlockStart {
     pub(crate) device: Device,
     /// Block in the grid.
     pub(crate) block: u32,
+    /// Blocks of the grid.
+    pub(crate) blocks: u32,
     /// Number of the block, unique in the machine.
     pub(crate) unique: u32,
     /// Threads (work-items) of the block.
@@ -82,7 +88,14 @@ pub(crate) trait Program {
         start: BlockStart,
         memory: &mut Memory,
         rng: &mut Rng,
-    ) -> Vec<Box<dyn Thread>>;
+    ) -> Result<Vec<Box<dyn Thread>>, Fault>;
+}
+
+/// What threads said at a barrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Votes {
+    pub(crate) given: u32,
+    pub(crate) yes: u32,
 }
 
 /// Block barrier, in the split form that contains the plain one: signal, then wait.
@@ -91,11 +104,13 @@ pub(crate) struct Barrier {
     members: u32,
     signalled: u32,
     phase: u64,
+    /// By parity of the phase: all have left a phase before anyone comes to the next but one.
+    votes: [Votes; 2],
 }
 
 impl Barrier {
     pub(crate) fn new(members: u32) -> Self {
-        Barrier { members, signalled: 0, phase: 0 }
+        Barrier { members, signalled: 0, phase: 0, votes: [Votes::default(); 2] }
     }
 
     /// The phase that a signal given now belongs to, and how often the barrier has completed.
@@ -106,6 +121,23 @@ impl Barrier {
     pub(crate) fn signal(&mut self) {
         self.signalled += 1;
         self.complete();
+    }
+
+    /// A vote in the present phase; comes before its signal.
+    pub(crate) fn vote(&mut self, yes: bool) {
+        let [even, odd] = &mut self.votes;
+        let votes = if self.phase.is_multiple_of(2) { even } else { odd };
+        if self.signalled == 0 {
+            *votes = Votes::default();
+        }
+        votes.given += 1;
+        votes.yes += u32::from(yes);
+    }
+
+    /// The votes of a phase that has completed.
+    pub(crate) fn votes(&self, phase: u64) -> Votes {
+        let [even, odd] = self.votes;
+        if phase.is_multiple_of(2) { even } else { odd }
     }
 
     /// A thread has ended: the others no longer wait for it.

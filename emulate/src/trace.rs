@@ -1,35 +1,37 @@
-//! The last memory operations of a wave, kept for the report of a failure.
+//! The last memory operations of a thread (a wave on AMD), kept for the report of a failure.
 //!
-//! A wave that polls would fill any list with one instruction, so a repeated instruction takes the place of its own
+//! A thread that polls would fill any list with one instruction, so a repeated instruction takes the place of its own
 //! last line and is counted.
 
 use std::fmt;
 
-/// One line of a failure's trace: a memory operation of a wave, by its first active lane.
+/// One line of a failure's trace: a memory operation of a thread, or of a wave by its first active lane.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TraceLine {
-    /// Machine time, wave instructions since the start of the run.
+    /// Machine time, instructions since the start of the run.
     pub clock: u64,
-    /// Device (rank) the wave ran on.
+    /// Device (rank) it ran on.
     pub rank: usize,
     /// Block in the grid.
     pub block: u32,
-    /// Wave in the block.
-    pub wave: u32,
+    /// `wave` or `thread`.
+    pub kind: &'static str,
+    /// Its number in the block.
+    pub number: u32,
     /// Instruction text.
     pub instruction: String,
     /// Region and offset.
     pub address: String,
     /// Value read or written, the first 8 bytes.
     pub value: u64,
-    /// How often the wave did this in a row with other memory operations of a loop.
+    /// How often this was done in a row with other memory operations of a loop.
     pub times: u64,
 }
 
 impl fmt::Display for TraceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TraceLine { clock, rank, block, wave, instruction, address, value, times } = self;
-        write!(f, "{clock:>8} rank {rank} block {block} wave {wave}: {instruction}  [{address}] = {value:#x}")?;
+        let TraceLine { clock, rank, block, kind, number, instruction, address, value, times } = self;
+        write!(f, "{clock:>8} rank {rank} block {block} {kind} {number}: {instruction}  [{address}] = {value:#x}")?;
         if *times > 1 { write!(f, "  ({times} times)") } else { Ok(()) }
     }
 }
@@ -47,7 +49,7 @@ pub(crate) struct Record {
 
 const KEPT: usize = 8;
 
-/// The last operations of one wave, oldest first, each instruction once.
+/// The last operations of one thread, oldest first, each instruction once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
     records: [Record; KEPT],

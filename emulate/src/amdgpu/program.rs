@@ -9,7 +9,7 @@ use super::instruction::{Instruction, Operation};
 use super::object::{Descriptor, read};
 use super::translate::{Site, translate};
 use super::wave::Wave;
-use crate::error::LoadError;
+use crate::error::{Fault, LoadError};
 use crate::machine::Kernel;
 use crate::memory::Memory;
 use crate::rng::Rng;
@@ -149,8 +149,14 @@ impl Program for AmdProgram {
         1024
     }
 
-    fn start_block(self: Rc<Self>, start: BlockStart, memory: &mut Memory, rng: &mut Rng) -> Vec<Box<dyn Thread>> {
+    fn start_block(
+        self: Rc<Self>,
+        start: BlockStart,
+        memory: &mut Memory,
+        rng: &mut Rng,
+    ) -> Result<Vec<Box<dyn Thread>>, Fault> {
         let waves = start.threads.div_ceil(self.descriptor.wave_size);
-        (0..waves).map(|number| Box::new(Wave::start(&self, &start, number, memory, rng)) as Box<dyn Thread>).collect()
+        let wave = |number| -> Box<dyn Thread> { Box::new(Wave::start(&self, &start, number, memory, rng)) };
+        Ok((0..waves).map(wave).collect())
     }
 }

@@ -277,6 +277,10 @@ impl Thread for Wave {
         }
     }
 
+    fn kind(&self) -> &'static str {
+        "wave"
+    }
+
     fn number(&self) -> u32 {
         self.place.number
     }

@@ -5,8 +5,9 @@
 //! straddle a 4 GiB boundary, so that a kernel that forgets a carry in 64-bit address arithmetic faults.
 //!
 //! Values are kept per aligned 32-bit word as the *system* sees them, with the history that the weak-memory model
-//! (`order.rs`) chooses stale values from. Leaves out: scratch, LDS, constant address spaces, paging.
+//! (`order.rs` for caches, `causal/` for views) chooses stale values from. Leaves out: scratch, LDS, constant address spaces, paging.
 
+mod causal;
 mod loads;
 mod order;
 mod stores;
@@ -14,6 +15,7 @@ mod version;
 
 use crate::error::{Fault, FaultKind};
 
+pub(crate) use causal::{Fence, Order, Seat, Strength, SyncScope, ThreadId};
 use order::{Agent, DeviceState};
 pub(crate) use order::{AgentId, AgentSpec, CacheLevels, Reach, Scope, Temper};
 use version::{History, Word};
@@ -65,6 +67,7 @@ pub(crate) struct Memory {
     touched: Vec<u64>,
     agents: Vec<Agent>,
     devices: Vec<DeviceState>,
+    causal: causal::Causal,
     temper: Temper,
     weak: bool,
     drained_at_end: bool,

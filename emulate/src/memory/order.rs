@@ -1,4 +1,5 @@
-//! The weak-memory model, one for every front end: who may see which write, and when.
+//! The weak-memory model of machine code, caches and waits: who may see which write, and when. (`causal/` is the one for
+//! instruction sets that are defined by relations.)
 //!
 //! It is an adversary, not a simulator: it does what the public memory models allow, not what caches of a certain
 //! size would do. It was never compared with a GPU. Sources: LLVM AMDGPUUsage, "Memory Model" (one section per
@@ -192,6 +193,7 @@ impl Memory {
         }
         self.history.clear();
         self.agents.clear();
+        self.end_causal_run();
         for device in &mut self.devices {
             *device = DeviceState::default();
         }
@@ -232,6 +234,7 @@ impl Memory {
             }
         }
         self.write_back_all(device);
+        self.end_causal_kernel(device, rng);
     }
 
     /// Later loads of the agent pass by, or refill, these caches.
@@ -260,6 +263,7 @@ impl Memory {
 
     /// What happens to the memory of its own accord between two turns of the scheduler.
     pub(crate) fn background(&mut self, rng: &mut Rng) {
+        self.causal_background(rng);
         let which = usize::try_from(rng.below(self.devices.len() as u64)).unwrap_or(0);
         let Some(device) = self.devices.get_mut(which) else { return };
         if !device.dirty.is_empty() && rng.one_in(self.temper.evict) {
