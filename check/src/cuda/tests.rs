@@ -51,6 +51,7 @@ fn fixture(fault: u32) -> Fixture {
         file: "module.ptx".to_owned(),
         sha256: Sha256::digest(&ptx).iter().map(|byte| format!("{byte:02x}")).collect(),
         bytes: ptx.len() as u64,
+        inputs_sha256: String::new(),
         world: World::try_from(3).unwrap(),
         format: Format::Ptx { ptx_version: "7.8".to_owned(), ptx_target: "sm_90".to_owned() },
         kernels: { kernels().into_iter() }
@@ -87,6 +88,7 @@ fn fixture(fault: u32) -> Fixture {
         contract: CONTRACT_VERSION,
         workspace_layout: 1,
         templates_sha256: String::new(),
+        shard: None,
         targets: vec![target],
     };
     let cuda = Cuda::open_at(&library).unwrap();
