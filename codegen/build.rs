@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// The crates whose code decides a module's bytes.
-const SOURCES: [&str; 4] = ["../contract/src", "src", "../llvm", "../verify/src"];
+const SOURCES: [&str; 3] = ["../contract/src", "src", "../llvm"];
 
 fn main() {
     println!("cargo::rerun-if-changed=../templates");

@@ -174,8 +174,8 @@ impl ModelSession {
         let absent = (0..world).find(|rank| present.iter().all(|other| other.rank != *rank as usize)).unwrap();
         let awaited = if self.has(Bug::BlamesAnother) { (absent + 1) % world } else { absent };
         let waits_for_it = |arguments: &&Arguments| match (kernel.algorithm, arguments.root) {
-            (Algorithm::Butterfly, _) => (arguments.rank as u32 ^ absent).is_power_of_two(),
-            (_, Some(root)) => [absent, arguments.rank as u32].contains(&root),
+            (Algorithm::Butterfly, _) => (u32::try_from(arguments.rank).unwrap() ^ absent).is_power_of_two(),
+            (_, Some(root)) => [absent, u32::try_from(arguments.rank).unwrap()].contains(&root),
             _ => true,
         };
         let first_rank = present.iter().find(waits_for_it).unwrap().rank;
@@ -253,7 +253,7 @@ impl ModelSession {
         let flag_wire = kernel.wire == Wire::Flag && !self.has(Bug::ForgetsFlag);
         let wrap = epoch::refreshes_flags(now) && kernel.wire != Wire::Flag && !self.has(Bug::ForgetsFlagAtTheWrap);
         for sender in (0..kernel.world.ranks()).filter(|sender| *sender as usize != arguments.rank) {
-            let signals = arguments.root.is_none_or(|root| [sender, arguments.rank as u32].contains(&root));
+            let signals = arguments.root.is_none_or(|root| [sender, u32::try_from(arguments.rank).unwrap()].contains(&root));
             if flag_wire && (signals || epoch::refreshes_flags(now)) || wrap {
                 self.set(own, workspace.flag(sender), now);
             }
