@@ -12,6 +12,7 @@ use comfy_table::{CellAlignment, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 use xreduce_codegen::worker::Worker;
 use xreduce_codegen::{BuildOptions, Files, Progress, Summary};
+use xreduce_contract::manifest::{Module, Resources};
 use xreduce_contract::{Algorithm, Element, World};
 
 /// The hidden subcommand that lowers one module.
@@ -132,47 +133,64 @@ impl Progress for Bar {
     }
 }
 
+/// So many modules get a row each; of more, each target gets one.
+const ROWS: usize = 24;
+
 fn print_summary(summary: &Summary, args: &Args) {
-    let mut table = Table::new();
-    table.set_header(["target", "world", "kernels", "bytes", "registers", "scratch", "seconds", "file"]);
-    let (mut modules, mut kernels, mut bytes) = (0, 0, 0);
-    for target in &summary.manifest.targets {
-        for module in &target.modules {
-            let most = |of: fn(&xreduce_contract::manifest::Resources) -> Option<u32>| {
-                let most = module.kernels.iter().filter_map(|kernel| of(&kernel.resources)).max();
-                most.map_or("-".to_owned(), |most| most.to_string())
-            };
-            let seconds = summary.times.get(&module.file);
-            let seconds = seconds.map_or("as it was".to_owned(), |time| format!("{:.2}", time.as_secs_f64()));
-            table.add_row([
-                target.name.clone(),
-                module.world.to_string(),
-                module.kernels.len().to_string(),
-                module.bytes.to_string(),
-                most(|resources| resources.vector_registers),
-                most(|resources| resources.scratch_bytes),
-                seconds,
-                module.file.clone(),
-            ]);
-            modules += 1;
-            kernels += module.kernels.len();
-            bytes += module.bytes;
-        }
-    }
-    for index in 1..7 {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    let modules = || summary.manifest.targets.iter().flat_map(|target| &target.modules);
+    let (count, kernels) = (modules().count(), modules().map(|module| module.kernels.len()).sum::<usize>());
     let (seconds, place) = (summary.total.as_secs_f64(), args.out.join("manifest.json"));
     let (place, made) = (place.display(), summary.times.len());
     if summary.unchanged {
         return crate::say(format_args!(
-            "nothing changed: {kernels} kernels in {modules} modules are as they were, {seconds:.2} s: {place}\n"
+            "nothing changed: {kernels} kernels in {count} modules are as they were, {seconds:.2} s: {place}\n"
         ));
     }
+    let mut table = Table::new();
+    table.set_header(["target", "worlds", "kernels", "bytes", "registers", "scratch", "seconds", "modules"]);
+    for target in &summary.manifest.targets {
+        if count > ROWS {
+            table.add_row(row(summary, &target.name, &target.modules));
+        } else {
+            for module in &target.modules {
+                table.add_row(row(summary, &target.name, std::slice::from_ref(module)));
+            }
+        }
+    }
+    for index in 2..7 {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let bytes: u64 = modules().map(|module| module.bytes).sum();
     crate::say(format_args!("{}\n\n", crate::plain(table)));
     crate::say(format_args!(
-        "{kernels} kernels in {modules} modules, {made} of them made now, {bytes} bytes, all verified, {seconds:.2} s: {place}\n"
+        "{kernels} kernels in {count} modules, {made} of them made now, {bytes} bytes, all verified, {seconds:.2} s: {place}\n"
     ));
+}
+
+/// What modules of one target have in all, or at most, and the time it took to make them.
+fn row(summary: &Summary, target: &str, modules: &[Module]) -> [String; 8] {
+    let kernels = || modules.iter().flat_map(|module| &module.kernels);
+    let most = |of: fn(&Resources) -> Option<u32>| {
+        let most = kernels().filter_map(|kernel| of(&kernel.resources)).max();
+        most.map_or("-".to_owned(), |most| most.to_string())
+    };
+    let times: Vec<_> = modules.iter().filter_map(|module| summary.times.get(&module.file)).collect();
+    let seconds = times.iter().map(|time| time.as_secs_f64()).sum::<f64>();
+    let (worlds, file) = match modules {
+        [module] => (module.world.to_string(), module.file.clone()),
+        [first, .., last] => (format!("{} to {}", first.world, last.world), format!("{} in {target}/", modules.len())),
+        [] => (String::new(), String::new()),
+    };
+    [
+        target.to_owned(),
+        worlds,
+        kernels().count().to_string(),
+        modules.iter().map(|module| module.bytes).sum::<u64>().to_string(),
+        most(|resources| resources.vector_registers),
+        most(|resources| resources.scratch_bytes),
+        if times.is_empty() { "as it was".to_owned() } else { format!("{seconds:.2}") },
+        file,
+    ]
 }

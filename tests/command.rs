@@ -36,8 +36,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A bundle that has every family and a folding butterfly, and takes seconds.
-const EVERY_FAMILY: [&str; 8] =
-    ["--target", "gfx1201", "--target", "sm_90", "--target", "xe2", "--world", "3"];
+const EVERY_FAMILY: [&str; 8] = ["--target", "gfx1201", "--target", "sm_90", "--target", "xe2", "--world", "3"];
 
 /// Every module of a bundle has the bytes that it has in the default one.
 fn assert_equal_modules(out: &Path) {

@@ -47,7 +47,8 @@ fn every_kernel(plans: impl Fn(Callable, &[Callable]) -> Vec<Plan>) {
             let mut session = open(&module);
             for focus in &all {
                 kernels += 1;
-                let others: Vec<Callable> = all.iter().copied().filter(|other| !other.kernel.is_ordered_by_host()).collect();
+                let others: Vec<Callable> =
+                    all.iter().copied().filter(|other| !other.kernel.is_ordered_by_host()).collect();
                 for plan in plans(*focus, &others) {
                     // Without a workspace there is neither a capacity nor a rank to wait for.
                     if focus.kernel.is_ordered_by_host() && plan.ending != Ending::Quiet {

@@ -253,7 +253,8 @@ impl ModelSession {
         let flag_wire = kernel.wire == Wire::Flag && !self.has(Bug::ForgetsFlag);
         let wrap = epoch::refreshes_flags(now) && kernel.wire != Wire::Flag && !self.has(Bug::ForgetsFlagAtTheWrap);
         for sender in (0..kernel.world.ranks()).filter(|sender| *sender as usize != arguments.rank) {
-            let signals = arguments.root.is_none_or(|root| [sender, u32::try_from(arguments.rank).unwrap()].contains(&root));
+            let signals =
+                arguments.root.is_none_or(|root| [sender, u32::try_from(arguments.rank).unwrap()].contains(&root));
             if flag_wire && (signals || epoch::refreshes_flags(now)) || wrap {
                 self.set(own, workspace.flag(sender), now);
             }
