@@ -177,3 +177,14 @@ fn the_clocks_run() {
             .unwrap();
     assert!(result[0] >= 1000 && result[1] == 0, "{result:?}");
 }
+
+#[test]
+fn a_machine_has_one_memory_model() {
+    let object = support::load(&support::assemble("gfx1100", 24, "s_endpgm")).unwrap();
+    let module = Module::load(kernel("").as_bytes()).unwrap();
+    let mut machine = Machine::new();
+    let device = machine.add_device();
+    machine.launch(device, launch(&module.kernels()[0], 1, 1, Arguments::default())).unwrap();
+    let fault = machine.launch(device, launch(&object.kernels()[0], 1, 1, Arguments::default())).unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::Launch { .. }), "{fault}");
+}
