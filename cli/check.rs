@@ -6,11 +6,14 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use xreduce_check::cuda::{Cuda, processes, soak};
 use xreduce_check::{Backend, Bundle, Emulator, OpenCl, Progress, Report, Selection, Verdict, check_bundle, record};
 use xreduce_emulate::amdgpu::Decoded;
 
 /// The hidden subcommand that plays a rank of a check on a device.
 pub(crate) const RANK: &str = "play-rank";
+/// The hidden subcommand that plays a rank of a check on CUDA in a process of its own.
+pub(crate) const CUDA_RANK: &str = "play-cuda-rank";
 
 /// Executes kernels of a bundle, several ranks together, and checks sums, memory and workspaces.
 ///
@@ -32,6 +35,13 @@ pub(crate) struct Args {
     /// This seed alone, as a failure names it
     #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
     seed: Option<u64>,
+    /// On CUDA: this many calls of each kernel, with elements that are made once and results that are compared on
+    /// the device
+    #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
+    /// On CUDA: each rank a process that opens its peers' workspaces, 100 calls unless --calls says otherwise
+    #[arg(long, conflicts_with = "seeds")]
+    processes: bool,
     /// Form of the report on standard output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -46,6 +56,18 @@ enum Place {
     Emulator,
     /// A device with an OpenCL driver that takes plain host pointers, such as a CPU: SPIR-V modules
     Opencl,
+    /// NVIDIA GPUs: PTX modules. Ranks share one GPU if there are not enough that reach each other's memory
+    Cuda,
+}
+
+/// What is done to each kernel.
+enum Work {
+    /// The plans of seeds.
+    Plans(Box<dyn Backend>),
+    /// So many calls.
+    Soak(Cuda, u64),
+    /// So many calls, each rank a process.
+    Processes(u64),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -67,9 +89,22 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         Ok(bundle) => bundle,
         Err(error) => return unusable(&error),
     };
-    let backend: Box<dyn Backend> = match args.on {
-        Place::Emulator => Box::new(Emulator::new(Box::new(decode))),
-        Place::Opencl => Box::new(OpenCl { rank_argument: RANK.to_owned() }),
+    if (args.calls.is_some() || args.processes) && !matches!(args.on, Place::Cuda) {
+        crate::complain(format_args!("--calls and --processes are for --on cuda"));
+        return ExitCode::from(crate::USAGE);
+    }
+    let work = match args.on {
+        Place::Emulator => Work::Plans(Box::new(Emulator::new(Box::new(decode)))),
+        Place::Opencl => Work::Plans(Box::new(OpenCl { rank_argument: RANK.to_owned() })),
+        Place::Cuda => match (Cuda::open(), args.calls) {
+            (Ok(_), calls) if args.processes => Work::Processes(calls.unwrap_or(100)),
+            (Ok(cuda), Some(calls)) => Work::Soak(cuda, calls),
+            (Ok(cuda), None) => Work::Plans(Box::new(cuda)),
+            (Err(error), _) => {
+                crate::complain(format_args!("{error}"));
+                return ExitCode::from(crate::UNDECIDED);
+            }
+        },
     };
     let bar = bar(!args.quiet && std::io::stderr().is_terminal());
     let mut progress = |progress: Progress<'_>| {
@@ -77,7 +112,14 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         bar.set_position(progress.done);
         bar.set_message(progress.symbol.to_owned());
     };
-    let report = check_bundle(&bundle, backend.as_ref(), &selection, &mut progress);
+    let report = match &work {
+        Work::Plans(backend) => check_bundle(&bundle, backend.as_ref(), &selection, &mut progress),
+        Work::Soak(cuda, calls) => soak(&bundle, cuda, &selection, *calls, &mut progress),
+        Work::Processes(calls) => match processes(&bundle, CUDA_RANK, &selection, *calls, &mut progress) {
+            Ok(report) => Ok(report),
+            Err(error) => return unusable(&error),
+        },
+    };
     bar.finish_and_clear();
     let report = match report {
         Ok(report) => report,
@@ -115,7 +157,7 @@ fn print(report: &Report, args: &Args) {
 
 fn bar(visible: bool) -> ProgressBar {
     let bar = if visible { ProgressBar::new(0) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} seeds  {msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {msg}") {
         bar.set_style(style);
     }
     bar

@@ -3,8 +3,12 @@
 //! Exit codes, the same for every subcommand: 0 all well; 1 the work found a fault; 2 wrong usage or an input that cannot be
 //! opened; 3 could not be decided.
 
+mod bench;
 mod build;
+mod bundle;
 mod check;
+mod inspect;
+mod probe;
 mod targets;
 mod verify;
 
@@ -23,8 +27,12 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(build::Args),
+    Bundle(bundle::Args),
     Targets(targets::Args),
     Check(check::Args),
+    Probe(probe::Args),
+    Inspect(inspect::Args),
+    Bench(bench::Args),
     Verify(verify::Args),
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
@@ -32,15 +40,23 @@ enum Command {
     /// Plays one rank of a check on a device: what `check` starts for each.
     #[command(hide = true, name = check::RANK)]
     PlayRank,
+    /// Plays one rank of a check on CUDA in a process of its own.
+    #[command(hide = true, name = check::CUDA_RANK)]
+    PlayCudaRank,
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Build(args) => build::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Probe(args) => probe::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
+        Command::PlayCudaRank => xreduce_check::cuda::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => {

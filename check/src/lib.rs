@@ -12,6 +12,7 @@
 mod backend;
 mod buffers;
 mod bundle;
+pub mod cuda;
 mod emulator;
 mod fault;
 mod opencl;
@@ -22,6 +23,7 @@ mod run;
 mod select;
 mod state;
 mod values;
+mod waits;
 
 pub use backend::{Backend, BackendError, Launch, Limits, ModuleBytes, Region, Session, Sharing, Value};
 pub use bundle::{Bundle, BundleError};

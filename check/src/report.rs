@@ -83,14 +83,40 @@ impl Report {
     }
 }
 
+/// So many kernels that passed get a line each; of more, each target gets one.
+const LINES: usize = 24;
+
+impl Report {
+    /// A line for each target: how many of its kernels passed, and with how many calls.
+    fn write_targets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let targets = self.kernels.chunk_by(|one, other| one.target == other.target);
+        for kernels in targets {
+            let passed = || kernels.iter().filter(|kernel| kernel.outcome == Outcome::Passed);
+            let (Some(first), calls) = (passed().next(), passed().map(|kernel| kernel.calls).sum::<u64>()) else {
+                continue;
+            };
+            let (count, seeds) = (passed().count(), first.seeds);
+            writeln!(f, "ok         {:<14} {count} kernels, {seeds} seeds each, {calls} calls", first.target)?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut passed = 0;
+        let condensed = self.kernels.iter().filter(|kernel| kernel.outcome == Outcome::Passed).count() > LINES;
+        if condensed {
+            self.write_targets(f)?;
+        }
         for kernel in &self.kernels {
             let KernelReport { target, symbol, seeds, calls, .. } = kernel;
             match &kernel.outcome {
                 Outcome::Passed => {
                     passed += 1;
+                    if condensed {
+                        continue;
+                    }
                     writeln!(f, "ok         {target}/{symbol}  {seeds} seeds, {calls} calls")?;
                 }
                 Outcome::Failed { seed, fault, replay } => {

@@ -41,7 +41,15 @@ impl Selection {
         Ok(Self { kernels, first_seed, seeds })
     }
 
-    fn wants(&self, target: &str, symbol: &str) -> bool {
+    /// The first seed.
+    #[must_use]
+    pub fn first_seed(&self) -> u64 {
+        self.first_seed
+    }
+
+    /// Whether this kernel is among them.
+    #[must_use]
+    pub fn wants(&self, target: &str, symbol: &str) -> bool {
         self.kernels.as_ref().is_none_or(|glob| glob.is_match(symbol) || glob.is_match(format!("{target}/{symbol}")))
     }
 }
@@ -188,7 +196,7 @@ impl Runner<'_> {
     }
 }
 
-fn callables(target: &TargetEntry, module: &Module) -> Vec<Callable> {
+pub(crate) fn callables(target: &TargetEntry, module: &Module) -> Vec<Callable> {
     let callable = |entry: &xreduce_contract::manifest::KernelEntry| Callable {
         kernel: entry.kernel(module.world),
         max_threads: entry.max_threads_per_block,

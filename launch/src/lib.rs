@@ -6,11 +6,13 @@
 //! how the kernels are used, because two queues of a CPU OpenCL runtime share one thread pool and
 //! wait for each other for ever, and because a faulty kernel then ends a child and not the caller.
 //!
-//! Drivers are opened at run time: nothing here links one. So far there is OpenCL ([`opencl`]), for
-//! devices that take plain host pointers (fine-grain system SVM: every CPU runtime).
+//! Drivers are opened at run time: nothing here links one. A group's is OpenCL ([`opencl`]), for
+//! devices that take plain host pointers (fine-grain system SVM: every CPU runtime). CUDA ([`cuda`]) needs no process per
+//! rank: streams of one process run at the same time.
 //!
-//! Left out: ranks on other machines, device memory that is not the host's, measuring time.
+//! Left out: ranks on other machines.
 
+pub mod cuda;
 mod error;
 mod group;
 pub mod opencl;

@@ -140,7 +140,8 @@ fn symbols(out: &Path) -> Result<Vec<String>, Box<dyn Error>> {
 
 fn build(xreduce: &Path, templates: &Path, target: &str, out: &Path) -> Result<Output, Box<dyn Error>> {
     let mut command = Command::new(xreduce);
-    command.args(["build", "--quiet", "--target", target, "--world", "2", "--world", "3", "--templates"]);
+    let kernels = ["--element", "f32", "--world", "2", "--world", "3"];
+    command.args(["build", "--quiet", "--target", target]).args(kernels).arg("--templates");
     Ok(command.arg(templates).arg("--out").arg(out).output()?)
 }
 
@@ -245,4 +246,25 @@ fn write_table(rows: &[(&Mutant, Vec<Fate>)]) -> Result<(), Box<dyn Error>> {
     let draft = format!("{EVIDENCE}.new");
     fs::write(&draft, format!("{before}{table}{after}"))?;
     Ok(fs::rename(draft, EVIDENCE)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+    use super::*;
+
+    /// A mutant whose text is not in the templates any more changes nothing and proves nothing.
+    #[test]
+    fn every_mutant_changes_its_template() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mutants: Vec<Mutant> = serde_yaml::from_str(&fs::read_to_string(root.join(LIST)).unwrap()).unwrap();
+        assert!(mutants.len() > 70);
+        for mutant in mutants {
+            let text = fs::read_to_string(root.join("templates").join(&mutant.file)).unwrap();
+            let begin = text.find(&mutant.within).unwrap_or_else(|| panic!("{}: no `{}`", mutant.name, mutant.within));
+            assert!(text[begin..].contains(&mutant.from), "{}: no `{}`", mutant.name, mutant.from);
+            assert_ne!(mutant.from, mutant.to, "{}", mutant.name);
+        }
+    }
 }

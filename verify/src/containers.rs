@@ -17,6 +17,7 @@ mod sycl;
 mod unpack;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
@@ -40,6 +41,8 @@ pub(crate) struct Walker<'w> {
     pub(crate) wanted: &'w BTreeSet<String>,
     /// Told of bytes that will not be read again.
     pub(crate) done: &'w (dyn Fn(&[u8]) + Sync),
+    /// Bytes that may still be unpacked and walked.
+    pub(crate) work: &'w AtomicU64,
 }
 
 /// Where the walk stands.
@@ -138,6 +141,9 @@ impl Walker<'_> {
             found.malformed(place, format!("more than {limit} containers within each other"));
             return found;
         }
+        if !self.afford(bytes.len() as u64, place, &mut found) {
+            return found;
+        }
         if bytes.starts_with(b"\x7fELF") {
             match u16_at(bytes, 18) {
                 Some(EM_AMDGPU) => self.image(amdgpu::read(bytes, self.detail), place, &mut found),
@@ -171,6 +177,16 @@ impl Walker<'_> {
             found.skip(place, "no device code and no known container");
         }
         found
+    }
+
+    /// Charges `bytes` of work; false, and reported, once the file has cost too much.
+    fn afford(&self, bytes: u64, place: &Place, found: &mut Found) -> bool {
+        let pay = |left: u64| left.checked_sub(bytes);
+        let paid = self.work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, pay).is_ok();
+        if !paid {
+            found.malformed(place, "the containers of this file unpack to more than its size allows");
+        }
+        paid
     }
 
     /// Puts an image that was read, or the refusal to read it, in its place.

@@ -1,6 +1,7 @@
 //! Bytes to inspection.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
 
 use crate::containers::{Place, Walker};
 use crate::facts::Detail;
@@ -13,6 +14,8 @@ use crate::model::Inspection;
 /// into the findings `container-malformed` and `unreadable`.
 #[must_use]
 pub fn inspect(bytes: &[u8], name: &str) -> Inspection {
-    let walker = Walker { limits: Limits::default(), detail: Detail::Full, wanted: &BTreeSet::new(), done: &|_| {} };
+    let limits = Limits::default();
+    let work = AtomicU64::new(limits.work(bytes.len() as u64));
+    let walker = Walker { limits, detail: Detail::Full, wanted: &BTreeSet::new(), done: &|_| {}, work: &work };
     Inspection { name: name.to_owned(), ..walker.walk(bytes, &Place::root(name)) }
 }

@@ -21,6 +21,13 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Bytes that may be unpacked and walked within one file of `stored` bytes, all its containers
+    /// together: what points at the same bytes again and again would otherwise cost their square.
+    #[must_use]
+    pub fn work(&self, stored: u64) -> u64 {
+        stored.saturating_mul(self.ratio).max(512 << 20)
+    }
+
     /// Bytes that an object of `stored` bytes may unpack to.
     #[must_use]
     pub fn unpacked(&self, stored: u64) -> u64 {

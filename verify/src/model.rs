@@ -54,8 +54,6 @@ pub enum ContainerKind {
     Elf,
     /// Host PE or COFF file with device sections.
     Pe,
-    /// Host Mach-O file.
-    MachO,
     /// A device section of a host file.
     Section,
     /// LLVM OffloadBinary.
@@ -253,7 +251,7 @@ pub struct Kernel {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
     /// Functions outside the image, and printing instructions, that the kernel can reach through
-    /// direct calls; sorted. Known for PTX and SPIR-V.
+    /// direct calls; sorted. Known for PTX, SPIR-V and cubin.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
 }

@@ -37,9 +37,18 @@ impl<'a> Cursor<'a> {
 
     /// The string that starts here.
     pub(crate) fn string(&mut self) -> Result<&'a str, ReadError> {
+        std::str::from_utf8(self.word()?).map_err(|_| self.malformed("a string in UTF-8"))
+    }
+
+    /// The string that starts here, unvalidated: for words that are compared with known ones.
+    pub(crate) fn word(&mut self) -> Result<&'a [u8], ReadError> {
+        // Short strings are nearly all there is: a note can hold millions of keys.
+        if let Some((first @ 0xa0..=0xbf, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return self.take(u64::from(first & 0x1f));
+        }
         let length = decode::read_str_len(&mut self.rest).map_err(|_| self.malformed("a string"))?;
-        let bytes = self.take(u64::from(length))?;
-        std::str::from_utf8(bytes).map_err(|_| self.malformed("a string in UTF-8"))
+        self.take(u64::from(length))
     }
 
     /// The unsigned integer that starts here.
@@ -79,6 +88,15 @@ impl<'a> Cursor<'a> {
 
     /// Passes over a scalar, or over the head of a collection: then returns how many values follow.
     fn skip_head(&mut self) -> Result<u64, ReadError> {
+        match self.rest.split_first() {
+            // The usual values: small integers and short strings.
+            Some((0..=0x7f, rest)) => {
+                self.rest = rest;
+                return Ok(0);
+            }
+            Some((0xa0..=0xbf, _)) => return self.word().map(|_| 0),
+            _ => {}
+        }
         let marker = decode::read_marker(&mut self.rest).map_err(|_| self.malformed("another value"))?;
         let payload = match marker {
             Marker::FixPos(_) | Marker::FixNeg(_) | Marker::Null | Marker::True | Marker::False => 0,

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
@@ -16,7 +17,7 @@ use rayon::prelude::*;
 use crate::containers::{Place, Walker};
 use crate::facts::Detail;
 use crate::limits::Limits;
-use crate::model::{Inspection, Skipped};
+use crate::model::{FaultKind, Inspection, Skipped};
 
 /// Smaller parts are not worth a call to the system.
 const RELEASE_BYTES: usize = 1 << 20;
@@ -70,7 +71,12 @@ impl Scan<'_> {
                 .take(self.limits.object_bytes)
                 .read_to_end(&mut bytes)
                 .map_err(|cause| OpenError { path: path.to_owned(), cause })?;
-            inspection.join(self.walker(&|_| {}).walk(&bytes, &Place::root("-")));
+            let work = AtomicU64::new(self.limits.work(bytes.len() as u64));
+            if bytes.len() as u64 >= self.limits.object_bytes {
+                let message = format!("standard input goes on after {} bytes", bytes.len());
+                inspection.fault(&Place::root("-"), FaultKind::Unreadable, message);
+            }
+            inspection.join(self.walker(&|_| {}, &work).walk(&bytes, &Place::root("-")));
             return Ok(inspection);
         }
         let mut files = Vec::new();
@@ -82,8 +88,8 @@ impl Scan<'_> {
         Ok(inspection)
     }
 
-    fn walker<'w>(&'w self, done: &'w (dyn Fn(&[u8]) + Sync)) -> Walker<'w> {
-        Walker { limits: self.limits, detail: self.detail, wanted: self.symbols, done }
+    fn walker<'w>(&'w self, done: &'w (dyn Fn(&[u8]) + Sync), work: &'w AtomicU64) -> Walker<'w> {
+        Walker { limits: self.limits, detail: self.detail, wanted: self.symbols, done, work }
     }
 
     fn file(&self, path: &Path) -> Result<Inspection, OpenError> {
@@ -91,15 +97,16 @@ impl Scan<'_> {
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let place = Place::root(&path.display().to_string());
+        let work = AtomicU64::new(self.limits.work(length));
         let found = if length == 0 {
-            self.walker(&|_| {}).walk(&[], &place)
+            self.walker(&|_| {}, &work).walk(&[], &place)
         } else {
             // SAFETY: the map is private and read-only, and lives to the end of this block only. A
             // process that changes the file meanwhile can make two reads of a byte differ; every
             // reader here checks each offset at its use and keeps no reference into the map. One
             // that truncates the file ends this process with SIGBUS, as it would any mapped reader.
             let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
-            self.walker(&|part| release(&map, part)).walk(&map, &place)
+            self.walker(&|part| release(&map, part), &work).walk(&map, &place)
         };
         (self.progress)(length);
         Ok(found)

@@ -1,10 +1,12 @@
-//! Fuzz driver: mutates a valid file of each form for a given time and lets the readers at it.
+//! Fuzz driver: mutates a valid file of each form for a given CPU time and lets the readers at it.
 //!
 //! `cargo run --release -p xreduce-verify --example fuzz -- SECONDS_PER_FORM [SEED] [FORM...]`
 //!
 //! cargo-fuzz needs a nightly compiler; this needs none. It is not guided by coverage; the mutations
-//! know where headers and fields are instead. A panic leaves its input in `fuzz-find.bin` of the
-//! temporary folder; an abort is found again with the same seed and form.
+//! know where headers and fields are instead, and reach below compression: forms named `..._inside`
+//! are mutated first and packed afterwards. A panic leaves its input in `fuzz-find.bin` of the
+//! temporary folder; an abort is found again with the same seed and form. With
+//! `RAYON_NUM_THREADS=1` a run needs one core. `docs/verify-fuzzing.md` keeps the record.
 
 #![allow(
     clippy::print_stdout,
@@ -18,12 +20,13 @@
 mod support;
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use support::mutate::{Random, mutate};
-use xreduce_verify::{Options, check, inspect};
+use xreduce_verify::{Options, Verdict, check, inspect};
 
-/// An input of a few kilobytes that takes longer is a find.
+/// An input of a few kilobytes that takes more CPU time is a find.
 const SLOW: Duration = Duration::from_secs(2);
 
 /// The input being tried.
@@ -41,44 +44,54 @@ fn keep_finds() {
     }));
 }
 
+/// CPU time of all threads of this process so far.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+}
+
 fn main() {
     keep_finds();
     let mut arguments = std::env::args().skip(1);
-    let seconds: u64 = arguments.next().map_or(10, |text| text.parse().unwrap());
+    let limit = Duration::from_secs(arguments.next().map_or(10, |text| text.parse().unwrap()));
     let seed: u64 = arguments.next().map_or(1, |text| text.parse().unwrap());
-    let forms: Vec<String> = arguments.collect();
-    let corpus = support::corpus();
-    for (name, bytes) in &corpus {
-        if !forms.is_empty() && !forms.contains(name) {
+    let wanted: Vec<String> = arguments.collect();
+    let forms = support::forms();
+    for form in &forms {
+        if !wanted.is_empty() && !wanted.contains(&form.name) {
             continue;
         }
         let mut random = Random(seed);
-        let start = Instant::now();
-        let (mut runs, mut images, mut slowest) = (0u64, 0u64, Duration::ZERO);
+        let start = cpu();
+        let (mut cases, mut images, mut slowest) = (0u64, 0u64, Duration::ZERO);
         // Inputs that still held an image are mutated further: depth without coverage.
-        let mut pool = vec![bytes.clone()];
-        while start.elapsed() < Duration::from_secs(seconds) {
-            let mut input = pool[random.below(pool.len())].clone();
-            let other = &corpus[random.below(corpus.len())].1;
-            mutate(&mut input, other, &mut random);
+        let mut pool = vec![form.seed.clone()];
+        while cpu() - start < limit {
+            let mut mutated = pool[random.below(pool.len())].clone();
+            let other = &forms[random.below(forms.len())].seed;
+            mutate(&mut mutated, other, &mut random);
+            let input = (form.pack)(&mutated);
             CURRENT.lock().unwrap().clone_from(&input);
-            let began = Instant::now();
-            let inspection = inspect(&input, name);
-            let _ = check(&inspection, &Options::strict());
-            let took = began.elapsed();
-            assert!(took < SLOW, "{name}: {took:?}");
+            let began = cpu();
+            let inspection = inspect(&input, &form.name);
+            let report = check(&inspection, &Options::default());
+            let took = cpu() - began;
+            assert!(took < SLOW, "{}: {took:?}", form.name);
+            let empty = inspection.images.is_empty();
+            assert!(!empty || report.verdict != Verdict::Clean, "{}: clean, and nothing was read", form.name);
             slowest = slowest.max(took);
-            runs += 1;
+            cases += 1;
             images += inspection.images.len() as u64;
-            if !inspection.images.is_empty() && input.len() < 1 << 16 {
+            if !empty && mutated.len() < 1 << 16 {
                 if pool.len() < 64 {
-                    pool.push(input);
+                    pool.push(mutated);
                 } else {
                     let at = 1 + random.below(63);
-                    pool[at] = input;
+                    pool[at] = mutated;
                 }
             }
         }
-        println!("{name}: {runs} inputs in {seconds} s, {images} images still read, slowest {slowest:?}");
+        let seconds = (cpu() - start).as_secs();
+        println!("| {} | {cases} | {seconds} | {images} | {slowest:?} |", form.name);
     }
 }

@@ -10,12 +10,11 @@
 //! A bundle of 30 MB can unpack to 2.4 GB, so images are unpacked one after the other and dropped,
 //! while a second thread hashes.
 
-use std::io::{self, Read};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread;
+mod hashed;
 
-use md5::{Digest, Md5};
+use std::io::{self, BufRead, Read};
 
+use self::hashed::Stream;
 use super::unpack::{Method, reader};
 use super::{Found, Place, Walker, bundle};
 use crate::bytes::{u16_at, u32_at, u64_at};
@@ -25,8 +24,6 @@ use crate::model::{ContainerKind, FaultKind};
 
 pub(super) const MAGIC: &[u8] = b"CCOB";
 const WHAT: &str = "compressed offload bundle";
-/// Below this, a thread costs more than it saves.
-const HASH_THREAD_BYTES: u64 = 4 << 20;
 /// From here a v2 bundle comes near what its 32-bit sizes can say.
 const V2_LARGE: u64 = 0xf000_0000;
 
@@ -164,71 +161,18 @@ fn stream(
     let packed = reader(header.method, payload, header.unpacked).map_err(|error| error.to_string())?;
     // One byte more than declared, to notice more.
     let packed = packed.take(header.unpacked.saturating_add(1));
-    thread::scope(|scope| {
-        let (sink, hasher) = if header.unpacked >= HASH_THREAD_BYTES {
-            let (send, receive) = sync_channel::<Vec<u8>>(4);
-            let hasher = scope.spawn(move || {
-                let mut hash = Md5::new();
-                for chunk in receive {
-                    hash.update(&chunk);
-                }
-                hash
-            });
-            (Sink::Thread(send), Some(hasher))
-        } else {
-            (Sink::Here(Md5::new()), None)
-        };
-        let mut tee = Tee { packed, sink, position: 0 };
-        let read = images(walker, header, &mut tee, place, found);
-        let Tee { sink, .. } = tee;
-        let hash = match (sink, hasher) {
-            (Sink::Here(hash), _) => hash,
-            (Sink::Thread(send), Some(hasher)) => {
-                drop(send);
-                hasher.join().map_err(|_| "the hashing thread failed".to_owned())?
-            }
-            (Sink::Thread(_), None) => Md5::new(),
-        };
-        read?;
-        Ok(u64_at(&hash.finalize(), 0).unwrap_or(0))
-    })
-}
-
-/// Passes what is read on to the hash.
-struct Tee<R> {
-    packed: R,
-    sink: Sink,
-    position: u64,
-}
-
-enum Sink {
-    Here(Md5),
-    Thread(SyncSender<Vec<u8>>),
-}
-
-impl<R: Read> Read for Tee<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.packed.read(buffer)?;
-        let fresh = buffer.get(..count).unwrap_or(&[]);
-        self.position += count as u64;
-        match &mut self.sink {
-            Sink::Here(hash) => hash.update(fresh),
-            // The receiver lives as long as the sender: it is joined after the last read.
-            Sink::Thread(send) => send.send(fresh.to_vec()).map_err(io::Error::other)?,
-        }
-        Ok(count)
-    }
+    hashed::read(packed, header.unpacked, |stream| images(walker, header, stream, place, found))
 }
 
 /// Reads the inner bundle's header, then image after image; leaves nothing unread.
 fn images<R: Read>(
     walker: &Walker<'_>,
     header: &Header,
-    tee: &mut Tee<R>,
+    stream: &mut Stream<R>,
     place: &Place,
     found: &mut Found,
 ) -> Result<(), String> {
-    let entries = inner_header(tee, header.unpacked, &walker.limits)?;
+    let entries = inner_header(stream, header.unpacked, &walker.limits)?;
     if let Some(message) = bundle::overlap(&entries) {
         return Err(message);
     }
@@ -241,49 +185,51 @@ fn images<R: Read>(
             continue;
         }
         if entry.size > 0 {
-            skip(tee, entry.offset.saturating_sub(tee.position))?;
+            skip(stream, entry.offset.saturating_sub(stream.position()))?;
         }
         image.clear();
-        let read = tee.by_ref().take(entry.size).read_to_end(&mut image);
+        // No more than the limits allow: the declared size was checked, and this entry lies within.
+        image.reserve_exact(usize::try_from(entry.size).unwrap_or(0));
+        let read = stream.by_ref().take(entry.size).read_to_end(&mut image);
         read.map_err(|error| error.to_string())?;
         if image.len() as u64 != entry.size {
             return Err(format!("ends inside entry {}", entry.id));
         }
         found.join(bundle::image_of(walker, &image, entry, place));
     }
-    skip(tee, u64::MAX)?;
-    if tee.position == header.unpacked {
+    skip(stream, u64::MAX)?;
+    if stream.position() == header.unpacked {
         Ok(())
     } else {
-        Err(format!("{} unpacked bytes declared, {} found", header.unpacked, tee.position))
+        Err(format!("{} unpacked bytes declared, {} found", header.unpacked, stream.position()))
     }
 }
 
 /// Reads the header of the inner bundle field by field: it states no length of its own, and the
 /// first image may begin right behind it.
-fn inner_header<R: Read>(tee: &mut Tee<R>, unpacked: u64, limits: &Limits) -> Result<Vec<bundle::Entry>, String> {
+fn inner_header<R: Read>(stream: &mut Stream<R>, unpacked: u64, limits: &Limits) -> Result<Vec<bundle::Entry>, String> {
     let mut bytes = Vec::new();
-    more(tee, &mut bytes, 32)?;
+    more(stream, &mut bytes, 32)?;
     if !bytes.starts_with(bundle::MAGIC) {
         return Err("unpacks to something that is no offload bundle".to_owned());
     }
     let count = u64_at(&bytes, 24).unwrap_or(0);
     for _ in 0..count {
         let at = bytes.len();
-        more(tee, &mut bytes, 24)?;
+        more(stream, &mut bytes, 24)?;
         let length = u64_at(&bytes, at + 16).unwrap_or(0);
         if length > bundle::ID_BYTES || bytes.len() as u64 > unpacked {
             return Err(format!("the unpacked bundle has an entry ID of {length} bytes"));
         }
-        more(tee, &mut bytes, length)?;
+        more(stream, &mut bytes, length)?;
     }
     let (entries, _) = bundle::header(&bytes, limits)?;
     Ok(entries)
 }
 
 /// Appends exactly `count` bytes.
-fn more<R: Read>(tee: &mut Tee<R>, bytes: &mut Vec<u8>, count: u64) -> Result<(), String> {
-    let read = tee.by_ref().take(count).read_to_end(bytes);
+fn more<R: Read>(stream: &mut Stream<R>, bytes: &mut Vec<u8>, count: u64) -> Result<(), String> {
+    let read = stream.by_ref().take(count).read_to_end(bytes);
     if read.map_err(|error| error.to_string())? as u64 == count {
         Ok(())
     } else {
@@ -292,7 +238,15 @@ fn more<R: Read>(tee: &mut Tee<R>, bytes: &mut Vec<u8>, count: u64) -> Result<()
 }
 
 /// Reads over `count` bytes, or to the end.
-fn skip<R: Read>(tee: &mut Tee<R>, count: u64) -> Result<(), String> {
-    let copied = io::copy(&mut tee.by_ref().take(count), &mut io::sink());
-    copied.map(|_| ()).map_err(|error| error.to_string())
+fn skip<R: Read>(stream: &mut Stream<R>, mut count: u64) -> Result<(), String> {
+    while count > 0 {
+        let there = stream.fill_buf().map_err(|error| error.to_string())?.len();
+        if there == 0 {
+            break;
+        }
+        let step = usize::try_from(count).map_or(there, |count| count.min(there));
+        stream.consume(step);
+        count -= step as u64;
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@
 //! (`.rocm_kpack_ref`). PE keeps eight bytes of a section name. Not looked for: device code in
 //! ordinary data sections.
 
-use object::{FileKind, Object, ObjectSection, ObjectSymbol};
+use object::{FileKind, Object, ObjectKind, ObjectSection, ObjectSymbol};
 
 use super::{Found, Place, Walker, sequence, sycl};
 use crate::bytes::{u32_at, zeros};
@@ -13,10 +13,12 @@ use crate::model::{ContainerKind, FaultKind};
 
 /// Device sections of a loader are addressed with 32-bit relocations: 2 GiB is the end.
 const SECTION_LARGE: u64 = (2 << 30) - (128 << 20);
+/// How often the file's length the names of its sections may have in all: hostile names overlap.
+const NAME_BYTES: usize = 16;
 /// Magic of the wrapper whose kernels lie in a pack outside the file: `HIPK`.
 const WRAPPER_KPACK: u32 = 0x4b50_4948;
 
-/// True for PE, COFF and Mach-O; ELF is told by its own magic.
+/// True for PE and COFF; ELF is told by its own magic.
 pub(super) fn is_host(bytes: &[u8]) -> bool {
     matches!(
         FileKind::parse(bytes),
@@ -58,11 +60,27 @@ pub(super) fn open(walker: &Walker<'_>, bytes: &[u8], place: &Place) -> Found {
         }
     };
     let truncated = !matches!(file, object::File::Elf32(_) | object::File::Elf64(_));
+    // Programs run without section headers; what they embed cannot be told from other data then.
+    if file.sections().next().is_none() && matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+        found.fault(place, FaultKind::Unreadable, "host file without section headers: device code cannot be found");
+        return found;
+    }
     let mut device_sections = 0;
+    let mut left = bytes.len().saturating_mul(NAME_BYTES);
     for section in file.sections() {
-        let Ok(name) = section.name() else {
-            continue;
+        let name = match section.name_bytes() {
+            Ok(name) if name.len() <= left => name,
+            Ok(_) => {
+                found.malformed(place, "host file: the section names are longer than the file");
+                break;
+            }
+            Err(error) => {
+                found.malformed(place, format!("host file: {error}"));
+                break;
+            }
         };
+        left -= name.len();
+        let name = &*String::from_utf8_lossy(name);
         let inside = place.inside(name);
         if matches_name(name, ".hipFatBinSegment", truncated) {
             if let Some(message) = section.data().ok().and_then(packed_elsewhere) {

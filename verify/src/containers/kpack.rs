@@ -71,6 +71,7 @@ pub(super) fn open(walker: &Walker<'_>, bytes: &[u8], place: &Place) -> Found {
         let mut found = Found::default();
         match blob {
             None => found.malformed(&inside, format!("{WHAT}: no blob {}", item.ordinal)),
+            Some(_) if !walker.afford(item.size, &inside, &mut found) => {}
             Some(blob) if table.compressed => match unpack::all(Method::Zstd, blob, Some(item.size), &walker.limits) {
                 Ok(unpacked) => found.join(walker.walk(&unpacked, &inside)),
                 Err(error) => found.refused(&inside, &error),

@@ -137,6 +137,9 @@ fn read_member(walker: &Walker<'_>, member: &mut impl Read, stored: u64, declare
         found.malformed(place, format!("declares {declared} bytes, {limit} are allowed for {stored}"));
         return found;
     }
+    if !walker.afford(declared, place, &mut found) {
+        return found;
+    }
     let mut bytes = Vec::new();
     match member.take(declared.saturating_add(1)).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() as u64 == declared => found.join(walker.walk(&bytes, place)),

@@ -6,12 +6,13 @@
 //! symbol tables.
 
 mod arch;
+mod dynamic;
 mod metadata;
 
 use std::collections::BTreeSet;
 
 use object::LittleEndian;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader64, Sym64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 
 use self::metadata::Metadata;
@@ -35,12 +36,12 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
     let code_object_version = version(header)?;
     let sections = header.sections(E, bytes).map_err(malformed)?;
     let relocatable = header.e_type(E) == elf::ET_REL;
-    let (symbols, has_descriptors) = symbols(&sections, bytes, !relocatable, detail)?;
+    let symbols = symbols(header, &sections, bytes, detail)?;
     let note = note(header, &sections, bytes)?;
     let metadata = match note {
         Some(note) => metadata::read(note, detail)?,
         // A code object of device functions only has no note. Kernels without one have lost it.
-        None if has_descriptors => {
+        None if symbols.has_descriptors => {
             return Err(ReadError::unsupported(
                 WHAT,
                 "kernel descriptors without a metadata note: nothing says what the kernels need",
@@ -48,6 +49,10 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
         }
         None => Metadata::default(),
     };
+    // A runtime finds kernels by name, so a code object without names is not whole.
+    if symbols.count == 0 && (note.is_none() || !metadata.kernels.is_empty()) {
+        return Err(ReadError::unsupported(WHAT, "neither section headers nor a dynamic segment lead to symbols"));
+    }
     if let Some((major, minor)) = metadata.version
         && major != 1
     {
@@ -64,7 +69,7 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
         loaded: true,
         details: Details::Amdgpu { code_object_version, e_flags, note_target: metadata.target, relocatable },
         kernels: metadata.kernels,
-        symbols,
+        symbols: symbols.symbols,
         printf_strings: metadata.printf,
     })
 }
@@ -118,54 +123,79 @@ fn is_metadata(name: &[u8], kind: u32) -> bool {
     name == b"AMDGPU" && kind == NT_AMDGPU_METADATA
 }
 
-/// Symbols of both tables, and whether one of them is a kernel descriptor.
+/// What the symbol tables say.
+#[derive(Default)]
+struct Collected {
+    symbols: Symbols,
+    /// Named symbols of any kind.
+    count: usize,
+    /// One of them is a kernel descriptor.
+    has_descriptors: bool,
+}
+
+impl Collected {
+    /// Takes one symbol; `needed` is false for one that no relocation refers to.
+    fn take(&mut self, name: &[u8], symbol: &Sym64<LittleEndian>, needed: bool, detail: Detail) {
+        // Section and file symbols have no name, or none that anybody calls.
+        let Some(name) = std::str::from_utf8(name).ok().filter(|name| !name.is_empty()) else {
+            return;
+        };
+        self.count += 1;
+        let undefined = symbol.is_undefined(E);
+        self.has_descriptors |= name.ends_with(".kd") && !undefined;
+        if is_notable(name) {
+            self.symbols.notable.push(name.to_owned());
+        }
+        if undefined {
+            if symbol.is_weak() {
+            } else if needed {
+                self.symbols.undefined.push(name.to_owned());
+            } else if detail == Detail::Full {
+                self.symbols.unreferenced.push(name.to_owned());
+            }
+        } else if detail == Detail::Full && !symbol.is_local() {
+            self.symbols.defined.push(name.to_owned());
+        }
+    }
+
+    fn sort(&mut self) {
+        let found = &mut self.symbols;
+        found.unreferenced.retain(|name| !found.undefined.contains(name));
+        for list in [&mut found.notable, &mut found.undefined, &mut found.unreferenced, &mut found.defined] {
+            list.sort_unstable();
+            list.dedup();
+        }
+    }
+}
+
+/// Symbols of both tables.
 fn symbols<'a>(
+    header: &Header,
     sections: &SectionTable<'a, Header>,
     bytes: &'a [u8],
-    linked: bool,
     detail: Detail,
-) -> Result<(Symbols, bool), ReadError> {
+) -> Result<Collected, ReadError> {
     let malformed = |error: object::Error| ReadError::malformed("ELF symbol table", error.to_string());
-    let mut found = Symbols::default();
-    let mut has_descriptors = false;
+    let linked = header.e_type(E) != elf::ET_REL;
+    let mut found = Collected::default();
     for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
         let table = sections.symbols(E, bytes, kind).map_err(malformed)?;
+        if linked && kind == elf::SHT_DYNSYM && table.is_empty() {
+            // Loaders look at segments only, so section headers may be gone.
+            for (name, symbol, needed) in dynamic::symbols(header, bytes)? {
+                found.take(name, symbol, needed, detail);
+            }
+            continue;
+        }
         let mut names = Names::new(E, bytes, sections, &table)?;
         let needed = if linked { Some(relocated(sections, bytes, &table)?) } else { None };
         for (index, symbol) in table.enumerate() {
-            let name = names.get(symbol.st_name(E))?;
-            // Section and file symbols have no name, or none that anybody calls.
-            let Ok(name) = std::str::from_utf8(name) else {
-                continue;
-            };
-            if name.is_empty() {
-                continue;
-            }
-            let undefined = symbol.is_undefined(E);
-            has_descriptors |= name.ends_with(".kd") && !undefined;
-            if is_notable(name) {
-                found.notable.push(name.to_owned());
-            }
-            if undefined {
-                if symbol.is_weak() {
-                    continue;
-                }
-                if needed.as_ref().is_none_or(|needed| needed.contains(&index.0)) {
-                    found.undefined.push(name.to_owned());
-                } else if detail == Detail::Full {
-                    found.unreferenced.push(name.to_owned());
-                }
-            } else if detail == Detail::Full && !symbol.is_local() {
-                found.defined.push(name.to_owned());
-            }
+            let needed = needed.as_ref().is_none_or(|needed| needed.contains(&index.0));
+            found.take(names.get(symbol.st_name(E))?, symbol, needed, detail);
         }
     }
-    found.unreferenced.retain(|name| !found.undefined.contains(name));
-    for list in [&mut found.notable, &mut found.undefined, &mut found.unreferenced, &mut found.defined] {
-        list.sort_unstable();
-        list.dedup();
-    }
-    Ok((found, has_descriptors))
+    found.sort();
+    Ok(found)
 }
 
 /// Indices of the symbols of `table` that a relocation refers to. Others a loader never looks up:

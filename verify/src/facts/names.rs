@@ -4,6 +4,8 @@
 //! the file. Tails of names are shared in real tables, so the sum of all names may exceed the table,
 //! but never by much.
 
+use std::ffi::CStr;
+
 use object::Endian;
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, SymbolTable};
 
@@ -34,7 +36,12 @@ impl<'a> Names<'a> {
                 .and_then(|section| section.data(endian, bytes))
                 .map_err(|error| ReadError::malformed("ELF string table", error.to_string()))?
         };
-        Ok(Self { table, left: table.len().saturating_mul(TIMES) })
+        Ok(Self::of(table))
+    }
+
+    /// The strings of `table`.
+    pub(crate) fn of(table: &'a [u8]) -> Self {
+        Self { table, left: table.len().saturating_mul(TIMES) }
     }
 
     /// The name at `offset`; empty for 0.
@@ -43,9 +50,9 @@ impl<'a> Names<'a> {
         let rest = usize::try_from(offset).ok().and_then(|offset| self.table.get(offset..));
         let rest = rest.ok_or_else(|| malformed(format!("no string at {offset}")))?;
         let within = rest.get(..rest.len().min(self.left)).unwrap_or(&[]);
-        let end = within.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| malformed(format!("the string at {offset} does not end")))?;
-        self.left -= end;
-        Ok(rest.get(..end).unwrap_or(&[]))
+        let name = CStr::from_bytes_until_nul(within);
+        let name = name.map_err(|_| malformed(format!("the string at {offset} does not end")))?.to_bytes();
+        self.left -= name.len();
+        Ok(name)
     }
 }

@@ -9,12 +9,18 @@
     reason = "each test file uses its own part of these helpers of tests"
 )]
 
+mod cases;
+mod hosts;
 pub(crate) mod mutate;
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+#[allow(unused_imports, reason = "each test file uses its own part of these helpers of tests")]
+pub(crate) use cases::cases;
+#[allow(unused_imports, reason = "each test file uses its own part of these helpers of tests")]
+pub(crate) use hosts::{CudaKernel, code_object, cubin, headless, host, pe, sycl, zebin};
 use md5::{Digest, Md5};
 
 /// A committed image of `data/images`.
@@ -56,7 +62,7 @@ pub(crate) fn hip(image: &[u8]) -> Vec<u8> {
 }
 
 /// Compression of a [`ccob`].
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Packing {
     Zlib,
     Zstd,
@@ -95,7 +101,7 @@ pub(crate) fn ccob(version: u16, packing: Packing, inner: &[u8]) -> Vec<u8> {
 }
 
 /// Payload form of a fat binary entry.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Stored {
     Plain,
     Lz4,
@@ -165,15 +171,15 @@ pub(crate) fn offload_binary(version: u32, triple: &str, arch: &str, image: &[u8
     out
 }
 
-/// A relocatable host file with the given sections.
-pub(crate) fn host(format: object::BinaryFormat, sections: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut file = object::write::Object::new(format, object::Architecture::X86_64, object::Endianness::Little);
-    for (name, data) in sections {
-        let name = name.as_bytes().to_vec();
-        let id = file.add_section(Vec::new(), name, object::SectionKind::Data);
-        file.set_section_data(id, data.to_vec(), 8);
-    }
-    file.write().unwrap()
+/// An OffloadBinary of version 3 with everything behind its header compressed.
+pub(crate) fn offload_packed(triple: &str, arch: &str, image: &[u8]) -> Vec<u8> {
+    let plain = offload_binary(3, triple, arch, image);
+    let mut out = plain[..40].to_vec();
+    out.extend(zstd::encode_all(&plain[40..], 3).unwrap());
+    let size = out.len() as u64;
+    out[8..16].copy_from_slice(&size.to_le_bytes());
+    out[32..40].copy_from_slice(&(plain.len() as u64).to_le_bytes());
+    out
 }
 
 /// An `ar` archive with short member names.
@@ -221,20 +227,6 @@ pub(crate) fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 3);
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
-}
-
-/// A zebin with the given `.ze_info`.
-pub(crate) fn zebin(info: &str) -> Vec<u8> {
-    let mut file = host(object::BinaryFormat::Elf, &[(".ze_info", info.as_bytes())]);
-    file[18..20].copy_from_slice(&205u16.to_le_bytes());
-    // The section's type is Intel's own; the writer knows only the standard ones.
-    let table = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
-    for header in file[table..].chunks_exact_mut(64) {
-        if header[4..8] == 1u32.to_le_bytes() {
-            header[4..8].copy_from_slice(&0xff00_0011u32.to_le_bytes());
-        }
-    }
-    file
 }
 
 /// A kernel pack with one kernel file.
@@ -295,12 +287,18 @@ pub(crate) fn corpus() -> Vec<(String, Vec<u8>)> {
     use object::BinaryFormat::{Coff, Elf};
     let image = fixture("specific_stripped.hsaco");
     let (ptx, spirv) = (fixture("prints.ptx"), fixture("prints.spv"));
+    let swapped: Vec<u8> = spirv.chunks_exact(4).flat_map(|word| word.iter().rev().copied()).collect();
     let small = bundle(&[(HOST, b""), (HIP, &image)], 8);
     let mut all: Vec<(String, Vec<u8>)> = Vec::new();
     let mut add = |name: &str, bytes: Vec<u8>| all.push((name.to_owned(), bytes));
-    for name in ["add_v4.hsaco", "add_v6.hsaco", "calls.o", "prints.ptx", "prints.spv"] {
+    for name in ["add_v4.hsaco", "add_v6.hsaco", "calls.o", "prints.ptx", "prints.spv", "prints.cubin"] {
         add(name, fixture(name));
     }
+    add("headless.hsaco", headless(image.clone()));
+    add("big_endian.spv", swapped);
+    let kernel = CudaKernel { name: "loud", registers: 24, stack: 64, calls: &["vprintf", "malloc"] };
+    let quiet = CudaKernel { name: "quiet", registers: 6, stack: 0, calls: &[] };
+    add("cubin", cubin(&[kernel, quiet]));
     add("bundle", small.clone());
     for version in 1..=3 {
         add(&format!("ccob_v{version}_zlib"), ccob(version, Packing::Zlib, &small));
@@ -308,14 +306,22 @@ pub(crate) fn corpus() -> Vec<(String, Vec<u8>)> {
         let binary = offload_binary(version.into(), "amdgcn-amd-amdhsa", "gfx1100", &image);
         add(&format!("offload_v{version}"), binary);
     }
+    add("offload_packed", offload_packed("amdgcn-amd-amdhsa", "gfx1100", &image));
+    let two = [ccob(3, Packing::Zstd, &small), vec![0; 100], ccob(2, Packing::Zlib, &small)].concat();
+    add("ccobs", two);
+    add("fatbin_cubin", fatbin(2, 90, 64, Stored::Lz4, &fixture("prints.cubin")));
     add("fatbin_plain", fatbin(1, 90, 64, Stored::Plain, &ptx));
     add("fatbin_lz4", fatbin(1, 90, 72, Stored::Lz4, &ptx));
     add("fatbin_zstd", fatbin(1, 90, 112, Stored::Zstd, &ptx));
     add("elf", host(Elf, &[(".hip_fatbin", &small)]));
+    add("pe", pe(&[(".text", b"code"), (".hip_fatbin", &small)]));
     add("coff", host(Coff, &[(".hip_fatbin", &small)]));
-    let sycl = "__CLANG_OFFLOAD_BUNDLE__sycl-spir64";
-    add("sycl", host(Elf, &[(sycl, &spirv)]));
-    add("sycl_zstd", host(Elf, &[(sycl, &zstd::encode_all(&*spirv, 3).unwrap())]));
+    let frame = zstd::encode_all(&*spirv, 3).unwrap();
+    add("sycl", sycl("sycl-spir64", &[(&spirv, 0)], false));
+    add("sycl_zstd", sycl("sycl-spir64", &[(&frame, 0)], false));
+    add("sycl_table", sycl("sycl-spir64", &[(&spirv, spirv.len()), (&frame, spirv.len())], true));
+    let ocloc = ar(&[("64.12.60.7", &zebin(ZE_INFO)), ("generic_ir", &spirv), ("64.20.1.4", &zebin(ZE_INFO))]);
+    add("ocloc", sycl("sycl-spir64_gen", &[(&ocloc, ocloc.len())], true));
     add("zebin", zebin(ZE_INFO));
     add("kpack", kpack(false, &image));
     add("kpack_zstd", kpack(true, &image));
@@ -328,6 +334,37 @@ pub(crate) fn corpus() -> Vec<(String, Vec<u8>)> {
     add("deb", ar(&[("debian-binary", b"2.0\n"), ("data.tar.xz", &xz(&tar))]));
     add("tar", tar);
     all
+}
+
+/// A valid file that a fuzzer mutates, and what becomes of it before it is read.
+pub(crate) struct Form {
+    pub(crate) name: String,
+    pub(crate) seed: Vec<u8>,
+    pub(crate) pack: fn(&[u8]) -> Vec<u8>,
+}
+
+/// The corpus as it is, and forms below compression, which mutations of the file hardly reach.
+pub(crate) fn forms() -> Vec<Form> {
+    let mut forms: Vec<Form> =
+        corpus().into_iter().map(|(name, seed)| Form { name, seed, pack: |bytes| bytes.to_vec() }).collect();
+    let image = fixture("specific_stripped.hsaco");
+    let small = bundle(&[(HOST, b""), (HIP, &image)], 8);
+    let mut inside = |name: &str, seed: &[u8], pack: fn(&[u8]) -> Vec<u8>| {
+        forms.push(Form { name: format!("{name}_inside"), seed: seed.to_vec(), pack });
+    };
+    inside("ccob_v1", &small, |bytes| ccob(1, Packing::Zlib, bytes));
+    inside("ccob_v2", &small, |bytes| ccob(2, Packing::Zstd, bytes));
+    inside("ccob_v3", &small, |bytes| ccob(3, Packing::Zlib, bytes));
+    inside("fatbin_lz4", &fixture("prints.ptx"), |bytes| fatbin(1, 90, 72, Stored::Lz4, bytes));
+    inside("sycl_zstd", &fixture("prints.spv"), |bytes| {
+        let frame = zstd::encode_all(bytes, 3).unwrap();
+        sycl("sycl-spir64", &[(&frame, bytes.len())], true)
+    });
+    inside("zebin", ZE_INFO.as_bytes(), |bytes| zebin(&String::from_utf8_lossy(bytes)));
+    inside("kpack_zstd", &image, |bytes| kpack(true, bytes));
+    inside("zip", &host(object::BinaryFormat::Elf, &[(".hip_fatbin", &small)]), |bytes| zip(&[("a.so", bytes)]));
+    inside("tar_gz", &tar(&[("a.so", &small)]), gzip);
+    forms
 }
 
 /// A kernel that prints and asserts.

@@ -24,15 +24,15 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Metadata, ReadError> 
     let mut cursor = Cursor::new(bytes, "AMDGPU metadata note");
     let mut metadata = Metadata::default();
     for _ in 0..cursor.map()? {
-        match cursor.string()? {
-            "amdhsa.target" => metadata.target = Some(cursor.string()?.to_owned()),
-            "amdhsa.version" => metadata.version = version(&mut cursor)?,
-            "amdhsa.printf" => {
+        match cursor.word()? {
+            b"amdhsa.target" => metadata.target = Some(cursor.string()?.to_owned()),
+            b"amdhsa.version" => metadata.version = version(&mut cursor)?,
+            b"amdhsa.printf" => {
                 for _ in 0..cursor.array()? {
                     metadata.printf.push(cursor.string()?.to_owned());
                 }
             }
-            "amdhsa.kernels" => {
+            b"amdhsa.kernels" => {
                 for _ in 0..cursor.array()? {
                     metadata.kernels.push(kernel(&mut cursor, detail)?);
                 }
@@ -59,21 +59,21 @@ fn kernel(cursor: &mut Cursor<'_>, detail: Detail) -> Result<Kernel, ReadError> 
     let mut kernel = Kernel::default();
     let mut symbol = None;
     for _ in 0..cursor.map()? {
-        match cursor.string()? {
-            ".name" => kernel.name = cursor.string()?.to_owned(),
-            ".symbol" => symbol = Some(cursor.string()?),
-            ".language" => kernel.language = Some(cursor.string()?.to_owned()),
-            ".kernarg_segment_size" => kernel.kernarg_bytes = Some(cursor.unsigned()?),
-            ".private_segment_fixed_size" => kernel.scratch_bytes = Some(cursor.unsigned()?),
-            ".group_segment_fixed_size" => kernel.shared_bytes = Some(cursor.unsigned()?),
-            ".uses_dynamic_stack" => kernel.dynamic_stack = Some(cursor.truth()?),
-            ".vgpr_count" => kernel.vgprs = Some(cursor.unsigned32()?),
-            ".sgpr_count" => kernel.sgprs = Some(cursor.unsigned32()?),
-            ".vgpr_spill_count" => kernel.vgpr_spills = Some(cursor.unsigned32()?),
-            ".sgpr_spill_count" => kernel.sgpr_spills = Some(cursor.unsigned32()?),
-            ".max_flat_workgroup_size" => kernel.max_threads = Some(cursor.unsigned32()?),
-            ".wavefront_size" => kernel.wavefront = Some(cursor.unsigned32()?),
-            ".args" => {
+        match cursor.word()? {
+            b".name" => kernel.name = cursor.string()?.to_owned(),
+            b".symbol" => symbol = Some(cursor.string()?),
+            b".language" => kernel.language = Some(cursor.string()?.to_owned()),
+            b".kernarg_segment_size" => kernel.kernarg_bytes = Some(cursor.unsigned()?),
+            b".private_segment_fixed_size" => kernel.scratch_bytes = Some(cursor.unsigned()?),
+            b".group_segment_fixed_size" => kernel.shared_bytes = Some(cursor.unsigned()?),
+            b".uses_dynamic_stack" => kernel.dynamic_stack = Some(cursor.truth()?),
+            b".vgpr_count" => kernel.vgprs = Some(cursor.unsigned32()?),
+            b".sgpr_count" => kernel.sgprs = Some(cursor.unsigned32()?),
+            b".vgpr_spill_count" => kernel.vgpr_spills = Some(cursor.unsigned32()?),
+            b".sgpr_spill_count" => kernel.sgpr_spills = Some(cursor.unsigned32()?),
+            b".max_flat_workgroup_size" => kernel.max_threads = Some(cursor.unsigned32()?),
+            b".wavefront_size" => kernel.wavefront = Some(cursor.unsigned32()?),
+            b".args" => {
                 for _ in 0..cursor.array()? {
                     argument(cursor, &mut kernel, detail)?;
                 }
@@ -95,24 +95,26 @@ fn kernel(cursor: &mut Cursor<'_>, detail: Detail) -> Result<Kernel, ReadError> 
 fn argument(cursor: &mut Cursor<'_>, kernel: &mut Kernel, detail: Detail) -> Result<(), ReadError> {
     let mut argument = Argument::default();
     for _ in 0..cursor.map()? {
-        match cursor.string()? {
-            ".value_kind" => {
-                let kind = cursor.string()?;
-                kernel.hidden.insert(kind);
+        match cursor.word()? {
+            b".value_kind" => {
+                let kind = cursor.word()?;
+                if let Some(hidden) = hidden(kind) {
+                    kernel.hidden.insert(hidden);
+                }
                 if detail == Detail::Full {
-                    kind.clone_into(&mut argument.kind);
+                    argument.kind = String::from_utf8_lossy(kind).into_owned();
                 }
             }
-            ".type_name" => {
+            b".type_name" => {
                 kernel.typed_arguments = true;
                 let name = cursor.string()?;
                 argument.type_name = (detail == Detail::Full).then(|| name.to_owned());
             }
             _ if detail == Detail::Summary => cursor.skip()?,
-            ".name" => argument.name = Some(cursor.string()?.to_owned()),
-            ".offset" => argument.offset = Some(cursor.unsigned()?),
-            ".size" => argument.bytes = Some(cursor.unsigned()?),
-            ".address_space" => argument.address_space = Some(cursor.string()?.to_owned()),
+            b".name" => argument.name = Some(cursor.string()?.to_owned()),
+            b".offset" => argument.offset = Some(cursor.unsigned()?),
+            b".size" => argument.bytes = Some(cursor.unsigned()?),
+            b".address_space" => argument.address_space = Some(cursor.string()?.to_owned()),
             _ => cursor.skip()?,
         }
     }
@@ -120,4 +122,9 @@ fn argument(cursor: &mut Cursor<'_>, kernel: &mut Kernel, detail: Detail) -> Res
         kernel.arguments.push(argument);
     }
     Ok(())
+}
+
+/// The word if it names a hidden argument.
+fn hidden(kind: &[u8]) -> Option<&str> {
+    kind.starts_with(b"hidden_").then(|| std::str::from_utf8(kind).unwrap_or("hidden_unknown"))
 }

@@ -34,7 +34,7 @@ fn check(inspection: &Inspection, _: &crate::Options, drafts: &mut Drafts) {
                 drafts.kernel(image, kernel, format!("calls {calls}")).severity = severity;
             }
         }
-        // Machine code keeps no call graph; a PTX function that prints may be called by nobody here.
+        // A function that prints may be called by no kernel here; old machine code does not say who calls.
         let calls = if by_kernel { String::new() } else { needed(image) };
         if !calls.is_empty() {
             drafts.image(image, format!("needs {calls}")).severity = severity;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the images of this folder from the IR beside it. Needs LLVM 22 (opt, llc, ld.lld, llvm-strip).
+# Makes the images of this folder from the IR beside it. Needs LLVM 22 (opt, llc, ld.lld, llvm-strip)
+# and ptxas of CUDA 13.
 set -eu
 cd "$(dirname "$0")"
 L=${LLVM_BIN:-/usr/lib/llvm-22/bin}
@@ -23,5 +24,11 @@ amdgpu specific specific 6
 "$L/ld.lld" -shared specific.o -o specific.hsaco
 "$L/llvm-strip" specific.hsaco -o specific_stripped.hsaco
 rm specific.o
+for name in indirect group; do
+    amdgpu "$name" "$name" 6
+    "$L/ld.lld" -shared "$name.o" -o "$name.hsaco"
+    rm "$name.o"
+done
 "$L/llc" -O3 -mcpu=sm_90 ptx.ll -o prints.ptx
+"${PTXAS:-ptxas}" -arch=sm_90 prints.ptx -o prints.cubin
 "$L/llc" -O3 -filetype=obj spirv.ll -o prints.spv
