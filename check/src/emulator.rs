@@ -122,7 +122,7 @@ impl Session for EmulatorSession {
 
     fn limits(&self) -> Limits {
         // A wave is executed as one; threads that are executed one by one cost more and show as much.
-        let (threads, inbox_bytes) = if matches!(self.object, Object::Amd(_)) { (256, 1 << 13) } else { (64, 1 << 12) };
+        let (threads, inbox_bytes) = if matches!(self.object, Object::Amd(_)) { (256, 1 << 13) } else { (64, 1 << 11) };
         Limits {
             blocks: 4,
             threads,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::error::{Failure, Fault, FaultKind};
 use crate::memory::{Access, Device, Memory};
 use crate::schedule::Schedule;
-use crate::thread::Program;
+use crate::thread::{Model, Program};
 
 /// A loaded kernel. Cheap to clone.
 #[derive(Clone)]
@@ -115,6 +115,8 @@ pub struct RunReport {
 pub struct Machine {
     pub(crate) memory: Memory,
     pub(crate) queues: Vec<VecDeque<Command>>,
+    /// Of all its kernels.
+    model: Option<Model>,
 }
 
 impl Machine {
@@ -189,6 +191,9 @@ impl Machine {
                 launch.blocks,
                 launch.threads
             ));
+        }
+        if *self.model.get_or_insert(kernel.0.model()) != kernel.0.model() {
+            return wrong(format!("{} follows another memory model than the kernels before it", kernel.name()));
         }
         self.queue(device, Command::Launch(launch))
     }

@@ -25,6 +25,11 @@ impl Rng {
         self.next().checked_rem(bound).unwrap_or(0)
     }
 
+    /// True once in 2^`n` times on average.
+    pub(crate) fn one_in_power(&mut self, n: u32) -> bool {
+        self.next() & ((1 << n.min(63)) - 1) == 0
+    }
+
     /// True once in `n` times on average; never for 0.
     pub(crate) fn one_in(&mut self, n: u64) -> bool {
         n != 0 && self.below(n) == 0

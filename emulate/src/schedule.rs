@@ -161,7 +161,7 @@ impl<'m> Schedule<'m> {
         let Some(index) = self.live.get(position).copied() else { return Ok(()) };
         let Some(slot) = self.slots.get_mut(index) else { return Ok(()) };
         let Some(device) = self.devices.get(slot.device) else { return Ok(()) };
-        if slot.paused_until > self.clock || self.rng.below(1 << (device.slowness + slot.slowness)) != 0 {
+        if slot.paused_until > self.clock || !self.rng.one_in_power(device.slowness + slot.slowness) {
             // Time passes even when nobody does anything, or a machine of sleepers would stand still.
             self.clock += u64::from(slot.paused_until > self.clock);
             return Ok(());

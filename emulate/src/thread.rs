@@ -3,7 +3,7 @@
 //! A *thread* is what the scheduler schedules: a wave on AMD, a thread in PTX. It runs from one point where other threads can notice
 //! it (a memory operation, a barrier) to the next and knows nothing of the others. A front end is a [`Program`] that
 //! knows its kernel's ABI and makes threads, a [`Thread`] that steps, and its choice of a memory model: `Memory`'s caches
-//! (`memory/order.rs`) or its views (`memory/causal/`). A machine runs kernels of one front end.
+//! (`memory/order.rs`) or its views (`memory/causal/`).
 
 use crate::error::Fault;
 use crate::memory::{Device, Memory};
@@ -70,8 +70,19 @@ pub(crate) struct BlockStart {
     pub(crate) arguments: u64,
 }
 
+/// Which of the two memory models threads live in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Model {
+    /// `memory/order.rs`.
+    Caches,
+    /// `memory/causal/`.
+    Views,
+}
+
 /// A kernel in executable form.
 pub(crate) trait Program {
+    fn model(&self) -> Model;
+
     fn name(&self) -> &str;
 
     /// Bytes of the argument buffer.

@@ -335,6 +335,17 @@ fn widened(bits: u64) -> u64 {
 }
 
 #[test]
+fn sums_of_halves() {
+    compare(&[
+        ("add.rn.f16 %h, %ha, %hb", |a, b, _| nearest(f(widened(a)) + f(widened(b)), 10, 15, 0x7C00)),
+        ("add.rn.f16x2 %r, %ra, %rb", |a, b, _| {
+            let sum = |a, b| nearest(f(widened(a)) + f(widened(b)), 10, 15, 0x7C00);
+            sum(a >> 16, b >> 16) << 16 | sum(a, b)
+        }),
+    ]);
+}
+
+#[test]
 fn conversions() {
     compare(&[
         ("cvt.rn.f16.f32 %h, %ra", |a, _, _| half(a)),

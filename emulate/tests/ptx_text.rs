@@ -177,3 +177,39 @@ fn the_clocks_run() {
             .unwrap();
     assert!(result[0] >= 1000 && result[1] == 0, "{result:?}");
 }
+
+#[test]
+fn a_machine_has_one_memory_model() {
+    let object = support::load(&support::assemble("gfx1100", 24, "s_endpgm")).unwrap();
+    let module = Module::load(kernel("").as_bytes()).unwrap();
+    let mut machine = Machine::new();
+    let device = machine.add_device();
+    machine.launch(device, launch(&module.kernels()[0], 1, 1, Arguments::default())).unwrap();
+    let fault = machine.launch(device, launch(&object.kernels()[0], 1, 1, Arguments::default())).unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::Launch { .. }), "{fault}");
+}
+
+#[test]
+fn what_llvm_emits_for_each_generation_computes_the_same() {
+    let run = |processor: &str| {
+        let text = support::compile_ptx(processor, include_str!("ir/elements.ll"));
+        let module = Module::load(&text).unwrap_or_else(|error| panic!("{processor}: {error}"));
+        assert_eq!(module.target(), processor);
+        let mut machine = Machine::new();
+        let device = machine.add_device();
+        // No NaN: what becomes of one differs.
+        let contents: Vec<u32> = (0..256_u32).map(|k| k.wrapping_mul(0x9E37_79B9) & 0xBBFF_BBFF).collect();
+        let input = region(&mut machine, "in", device, &contents);
+        let output = region(&mut machine, "out", device, &[0; 512]);
+        let words = region(&mut machine, "words", device, &[0; 256]);
+        let arguments = Arguments::default().pointer(input).pointer(output).pointer(words);
+        machine.launch(device, launch(&module.kernels()[0], 1, 64, arguments)).unwrap();
+        machine.run(&RunOptions::new(1)).unwrap_or_else(|failure| panic!("{processor}: {failure}"));
+        [read_words(&machine, output, 512), read_words(&machine, words, 256)].concat()
+    };
+    let first = run("sm_75");
+    assert!(first.iter().filter(|word| **word != 0).count() > 300);
+    for processor in ["sm_80", "sm_90", "sm_100", "sm_120"] {
+        assert_eq!(run(processor), first, "{processor}");
+    }
+}

@@ -13,7 +13,7 @@ use crate::error::{Fault, LoadError};
 use crate::machine::Kernel;
 use crate::memory::Memory;
 use crate::rng::Rng;
-use crate::thread::{BlockStart, Program, Thread};
+use crate::thread::{BlockStart, Model, Program, Thread};
 
 /// A loaded AMDGPU code object.
 #[derive(Debug)]
@@ -133,6 +133,10 @@ fn highest_vector_register(instruction: &Instruction) -> u16 {
 }
 
 impl Program for AmdProgram {
+    fn model(&self) -> Model {
+        Model::Caches
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

@@ -1,6 +1,6 @@
 //! What each function computes from the bits of its sources (PTX ISA, "Instruction Set").
 
-use super::convert::{low64, signed, to_single, truncate};
+use super::convert::{low64, signed, to_half, to_single, truncate};
 use super::float;
 use super::instruction::{Compare, Function, Logic, Type};
 
@@ -22,8 +22,16 @@ pub(super) fn compute(function: Function, kind: Type, [a, b, c]: [u64; 3], share
             let upper = single(function, high(a), high(b), high(c));
             u64::from(upper) << 32 | u64::from(single(function, low(a), low(b), low(c)))
         }
+        // Exact or rounded in f32 first, which a sum of two f16 survives: 24 bits are more than twice 11 and two.
+        (_, Type::F16) => half(function, a, b),
+        (_, Type::F16x2) => half(function, a >> 16, b >> 16) << 16 | half(function, a, b),
         _ => integer(function, kind, a, b, c),
     }
+}
+
+fn half(function: Function, a: u64, b: u64) -> u64 {
+    let [a, b] = [a, b].map(|bits| to_single(Type::F16, bits).to_bits());
+    u64::from(to_half(single(function, a, b, 0)))
 }
 
 fn low(value: u64) -> u32 {

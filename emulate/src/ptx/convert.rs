@@ -89,9 +89,12 @@ fn brain(value: u64) -> u16 {
     if f32::from_bits(bits).is_nan() { 0x7FFF } else { (nearest(bits, 16) & 0xFFFF) as u16 }
 }
 
-/// f32 to f16.
 fn half(value: u64) -> u16 {
-    let bits = (value & 0xFFFF_FFFF) as u32;
+    to_half((value & 0xFFFF_FFFF) as u32)
+}
+
+/// f32 to f16.
+pub(super) fn to_half(bits: u32) -> u16 {
     let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7FFF_FFFF);
     let rounded = match magnitude {
         0x7F80_0001.. => return 0x7FFF,

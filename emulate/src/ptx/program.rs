@@ -11,7 +11,7 @@ use crate::error::{Fault, LoadError};
 use crate::machine::Kernel;
 use crate::memory::{Memory, Seat};
 use crate::rng::Rng;
-use crate::thread::{BlockStart, Program, Thread};
+use crate::thread::{BlockStart, Model, Program, Thread};
 
 /// Most threads of a block on any processor (PTX ISA, "maxntid").
 const MOST_THREADS: u32 = 1024;
@@ -97,6 +97,10 @@ impl PtxProgram {
 }
 
 impl Program for PtxProgram {
+    fn model(&self) -> Model {
+        Model::Views
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

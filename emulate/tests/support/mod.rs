@@ -59,6 +59,13 @@ pub fn compile(processor: &str, ir: &str) -> Vec<u8> {
     link(&pipe("llc", &["-O3", &cpu, "-mtriple=amdgcn-amd-amdhsa", "-filetype=obj", "-o", "-"], &optimised))
 }
 
+/// PTX from LLVM IR, by the pipeline that the project uses.
+pub fn compile_ptx(processor: &str, ir: &str) -> Vec<u8> {
+    let cpu = format!("-mcpu={processor}");
+    let optimised = pipe("opt", &["-O3", "-mtriple=nvptx64-nvidia-cuda", &cpu, "-o", "-"], ir.as_bytes());
+    pipe("llc", &["-O3", &cpu, "-mtriple=nvptx64-nvidia-cuda", "-o", "-"], &optimised)
+}
+
 /// A code object with one kernel `test` from the lines of its body, which keeps denormals. Arguments: `bytes` of kernarg, address in s[0:1];
 /// block number in s2 (ttmp9 on gfx12); 256 bytes of group memory; wave32 where there is a choice.
 pub fn assemble(processor: &str, argument_bytes: u32, body: &str) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! The table of instructions that compute (PTX ISA, "Integer Arithmetic", "Floating Point", "Comparison
 //! and Selection", "Logic and Shift", and of "Data Movement and Conversion" `mov`, `prmt`, `cvt`, `cvta`).
 //!
-//! A float add, multiply or fused multiply needs its `.rn`: without it ptxas may fuse, and the sum is no longer defined. Left out: arithmetic in f16,
-//! bf16 (the kernels sum in f32) and f64, `.ftz`, approximations.
+//! A float add, multiply or fused multiply needs its `.rn`: without it ptxas may fuse, and the sum is no longer defined. Left out: arithmetic in
+//! f16 but for sums, in bf16 and f64, `.ftz`, approximations.
 
 use super::opcode::{Opcode, exactly};
 use super::{Name, Names, compute, special};
@@ -22,6 +22,10 @@ fn arithmetic_integer(kind: Type) -> bool {
 
 fn bits(kind: Type) -> bool {
     matches!(kind, Type::Bits(16 | 32 | 64))
+}
+
+fn half(kind: Type) -> bool {
+    matches!(kind, Type::F16 | Type::F16x2)
 }
 
 fn float(kind: Type) -> bool {
@@ -170,7 +174,7 @@ impl Table<'_, '_> {
 
     fn add(&self, opcode: &mut Opcode<'_>, function: Function) -> Result<Operation, String> {
         let rounded = opcode.takes("rn");
-        let kind = opcode.kind(|kind| arithmetic_integer(kind) || float(kind))?;
+        let kind = opcode.kind(|kind| arithmetic_integer(kind) || float(kind) || half(kind))?;
         if rounded == kind.is_integer() {
             return Err("floats need `.rn`, without which ptxas may fuse; integers have none".to_owned());
         }
