@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// Number of ranks; may be repeated [default: all]
     #[arg(long = "world", value_name = "RANKS")]
     worlds: Vec<World>,
+    /// Make only this part of the modules, e.g. 1/3 on the first of three machines; `xreduce bundle --merge` puts parts together
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<(u32, u32)>,
     /// Folder of the bundle; an earlier bundle there is replaced in one step
     #[arg(long, value_name = "DIR", default_value = "out")]
     out: PathBuf,
@@ -55,6 +58,14 @@ where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
     PossibleValuesParser::new(known.iter().copied()).try_map(|word| word.parse::<T>())
+}
+
+/// `I/N`.
+fn shard(text: &str) -> Result<(u32, u32), String> {
+    let numbers = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+    numbers
+        .filter(|(index, of)| (1..=*of).contains(index))
+        .ok_or_else(|| "expected I/N with 1 <= I <= N, e.g. 1/3".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {
@@ -88,6 +99,7 @@ fn options(args: &Args) -> Result<BuildOptions, Vec<xreduce_codegen::Error>> {
         algorithms: args.algorithms.clone(),
         elements: args.elements.clone(),
         worlds: args.worlds.clone(),
+        shard: args.shard,
         out: args.out.clone(),
         templates: Files::templates(args.templates.as_deref()).map_err(one)?,
         target_files: Files::targets(args.target_files.as_deref()).map_err(one)?,
@@ -130,7 +142,8 @@ fn print_summary(summary: &Summary, args: &Args) {
                 let most = module.kernels.iter().filter_map(|kernel| of(&kernel.resources)).max();
                 most.map_or("-".to_owned(), |most| most.to_string())
             };
-            let seconds = summary.times.get(&module.file).map_or(0.0, std::time::Duration::as_secs_f64);
+            let seconds = summary.times.get(&module.file);
+            let seconds = seconds.map_or("as it was".to_owned(), |time| format!("{:.2}", time.as_secs_f64()));
             table.add_row([
                 target.name.clone(),
                 module.world.to_string(),
@@ -138,7 +151,7 @@ fn print_summary(summary: &Summary, args: &Args) {
                 module.bytes.to_string(),
                 most(|resources| resources.vector_registers),
                 most(|resources| resources.scratch_bytes),
-                format!("{seconds:.2}"),
+                seconds,
                 module.file.clone(),
             ]);
             modules += 1;
@@ -151,10 +164,15 @@ fn print_summary(summary: &Summary, args: &Args) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+    let (seconds, place) = (summary.total.as_secs_f64(), args.out.join("manifest.json"));
+    let (place, made) = (place.display(), summary.times.len());
+    if summary.unchanged {
+        return crate::say(format_args!(
+            "nothing changed: {kernels} kernels in {modules} modules are as they were, {seconds:.2} s: {place}\n"
+        ));
+    }
     crate::say(format_args!("{}\n\n", crate::plain(table)));
     crate::say(format_args!(
-        "{kernels} kernels in {modules} modules, {bytes} bytes, all verified, {:.2} s: {}\n",
-        summary.total.as_secs_f64(),
-        args.out.join("manifest.json").display()
+        "{kernels} kernels in {modules} modules, {made} of them made now, {bytes} bytes, all verified, {seconds:.2} s: {place}\n"
     ));
 }

@@ -5,6 +5,8 @@
 
 mod build;
 mod check;
+mod inspect;
+mod probe;
 mod targets;
 mod verify;
 
@@ -25,6 +27,8 @@ enum Command {
     Build(build::Args),
     Targets(targets::Args),
     Check(check::Args),
+    Probe(probe::Args),
+    Inspect(inspect::Args),
     Verify(verify::Args),
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
@@ -39,6 +43,8 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Probe(args) => probe::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {

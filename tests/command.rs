@@ -69,7 +69,7 @@ fn wrong_choices_are_named_with_what_is_known() {
         (&["--target", "gfx1101"], "unknown target `gfx1101`; did you mean `gfx1100`?"),
         (&["--algorithm", "one_shot"], "one_shot_push"),
         (&["--element", "f64"], "f32"),
-        (&["--world", "9"], "unknown world `9`, expected one of: 2, 3, 4"),
+        (&["--world", "9"], "unknown world `9`, expected one of: 2, 3, 4, 5, 6, 7, 8"),
         (&["--jobs", "0"], "--jobs"),
         (&["--templates", "/nowhere"], "/nowhere: cannot be listed"),
         (&["--targets", "/nowhere"], "/nowhere: cannot be listed"),

@@ -74,7 +74,7 @@ fn open(module: &ModuleBytes<'_>) -> Box<dyn Session> {
 /// A call on all ranks with the same grid, aligned, not in place.
 fn call(kernel: Kernel, count: u32, seed: u64) -> Call {
     let part = RankCall { in_offset: 0, out_offset: 0, in_place: false, blocks: 2, threads: 64 };
-    Call { kernel, count, values: Values::Order, seed, ranks: vec![part; kernel.world.ranks() as usize] }
+    Call { kernel, count, root: 1, values: Values::Order, seed, ranks: vec![part; kernel.world.ranks() as usize] }
 }
 
 fn plan(start_epoch: u32, calls: Vec<Call>, ending: Ending) -> Plan {

@@ -18,7 +18,6 @@ pub(crate) struct Buffers {
     output: Region,
     /// Size of each.
     bytes: u32,
-    element: Element,
 }
 
 /// What one buffer holds, byte for byte.
@@ -34,6 +33,7 @@ struct Image {
 /// What a call found in its buffers: to be compared with what it leaves.
 #[derive(Debug, Clone)]
 pub(crate) struct Before {
+    element: Element,
     input: Image,
     output: Image,
     in_place: bool,
@@ -79,32 +79,38 @@ impl Image {
 }
 
 impl Buffers {
-    /// Buffers on `rank` for up to `elements` elements.
+    /// Buffers on `rank` for up to `data` bytes of elements.
     pub(crate) fn allocate(
         session: &mut dyn Session,
         rank: u32,
-        element: Element,
-        elements: u32,
+        data: u32,
+        sharing: Sharing,
     ) -> Result<Self, BackendError> {
-        let bytes = 2 * GUARD + (MAX_OFFSET + elements) * element.bytes();
-        let input = session.allocate(rank, u64::from(bytes), Sharing::Own)?;
-        let output = session.allocate(rank, u64::from(bytes), Sharing::Own)?;
-        Ok(Self { input, output, bytes, element })
+        let bytes = 2 * GUARD + MAX_OFFSET * Element::F32.bytes() + data;
+        let input = session.allocate(rank, u64::from(bytes), sharing)?;
+        let output = session.allocate(rank, u64::from(bytes), sharing)?;
+        Ok(Self { input, output, bytes })
     }
 
     /// Writes the elements of `in`, and guard bytes everywhere else.
-    pub(crate) fn fill(&self, session: &mut dyn Session, call: &RankCall, data: &[u8]) -> Result<Before, BackendError> {
-        let image = |offset| Image::new(self.bytes, self.element, offset, data);
+    pub(crate) fn fill(
+        &self,
+        session: &mut dyn Session,
+        element: Element,
+        call: &RankCall,
+        data: &[u8],
+    ) -> Result<Before, BackendError> {
+        let image = |offset| Image::new(self.bytes, element, offset, data);
         let blank = |image: Image| {
             let data: Vec<u8> = data.iter().map(|byte| !byte).collect();
             image.with_data(&data)
         };
         let before = if call.in_place {
             let output = image(call.out_offset);
-            Before { input: blank(image(call.in_offset)), output, in_place: true }
+            Before { element, input: blank(image(call.in_offset)), output, in_place: true }
         } else {
             // The old `out` differs from `in` in every bit, so that no byte is right by chance.
-            Before { input: image(call.in_offset), output: blank(image(call.out_offset)), in_place: false }
+            Before { element, input: image(call.in_offset), output: blank(image(call.out_offset)), in_place: false }
         };
         session.write(self.input, 0, &before.input.bytes)?;
         session.write(self.output, 0, &before.output.bytes)?;
@@ -112,10 +118,10 @@ impl Buffers {
     }
 
     /// The arguments `in` and `out`.
-    pub(crate) fn arguments(&self, call: &RankCall) -> [Value; 2] {
+    pub(crate) fn arguments(&self, element: Element, call: &RankCall) -> [Value; 2] {
         let address = |region, offset| Value::Address {
             region,
-            offset: u64::from(GUARD) + u64::from(offset) * u64::from(self.element.bytes()),
+            offset: u64::from(GUARD) + u64::from(offset) * u64::from(element.bytes()),
         };
         let output = address(self.output, call.out_offset);
         [if call.in_place { output } else { address(self.input, call.in_offset) }, output]
@@ -136,7 +142,9 @@ impl Buffers {
             Expected::Anything => outside,
             Expected::Untouched => before.output.changed("out", &saw),
             // A wrong sum says more than the stray byte that often comes with it.
-            Expected::Sum { sum, inputs } => self.wrong_element(before.output.data(&saw), sum, inputs).or(outside),
+            Expected::Sum { sum, inputs } => {
+                wrong_element(before.element, before.output.data(&saw), sum, inputs).or(outside)
+            }
         };
         if wrong.is_some() {
             return Ok(wrong);
@@ -145,20 +153,20 @@ impl Buffers {
         let name = if before.in_place { "the unused in" } else { "in" };
         Ok(before.input.changed(name, &saw))
     }
+}
 
-    fn wrong_element(&self, saw: &[u8], sum: &[u8], inputs: &[Vec<u8>]) -> Option<What> {
-        let (index, saw, expected) = values::first_difference(self.element, saw, sum)?;
-        let contribution = |input: &Vec<u8>| {
-            let bits = values::words(input).nth(index).unwrap_or(0);
-            values::show(self.element, bits)
-        };
-        Some(What::Element {
-            index,
-            saw: values::show(self.element, saw),
-            expected: values::show(self.element, expected),
-            inputs: inputs.iter().map(contribution).collect(),
-        })
-    }
+fn wrong_element(element: Element, saw: &[u8], sum: &[u8], inputs: &[Vec<u8>]) -> Option<What> {
+    let (index, saw, expected) = values::first_difference(element, saw, sum)?;
+    let contribution = |input: &Vec<u8>| {
+        let bits = values::elements(element, input).nth(index).unwrap_or(0);
+        values::show(element, bits)
+    };
+    Some(What::Element {
+        index,
+        saw: values::show(element, saw),
+        expected: values::show(element, expected),
+        inputs: inputs.iter().map(contribution).collect(),
+    })
 }
 
 /// What `out` must hold after a call.

@@ -95,10 +95,9 @@ impl Bundle {
     pub fn save(&self) -> Result<(), BundleError> {
         let path = manifest_path(&self.folder);
         let fail = |source| BundleError::File { path: path.clone(), source };
-        let mut text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| fail(error.into()))?;
-        text.push(b'\n');
+        let text = self.manifest.to_text().map_err(|error| fail(error.into()))?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(fail)?;
-        file.write_all(&text).map_err(fail)?;
+        file.write_all(text.as_bytes()).map_err(fail)?;
         if let Ok(old) = fs::metadata(&path) {
             file.as_file().set_permissions(old.permissions()).map_err(fail)?;
         }

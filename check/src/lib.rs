@@ -22,6 +22,7 @@ mod run;
 mod select;
 mod state;
 mod values;
+mod waits;
 
 pub use backend::{Backend, BackendError, Launch, Limits, ModuleBytes, Region, Session, Sharing, Value};
 pub use bundle::{Bundle, BundleError};

@@ -31,6 +31,8 @@ pub struct Call {
     pub kernel: Kernel,
     /// Elements, equal on all ranks.
     pub count: u32,
+    /// The root, equal on all ranks, for kernels that have one.
+    pub root: u32,
     /// What the elements are.
     pub values: Values,
     /// Seed of the elements and of the backend's freedom.
@@ -80,11 +82,11 @@ pub struct Callable {
 /// Fewest and most calls of a plan.
 const CALLS: (u32, u32) = (8, 32);
 /// Most elements between a boundary and a pointer; more than a 16-byte access holds.
-pub(crate) const MAX_OFFSET: u32 = 8;
+pub(crate) const MAX_OFFSET: u32 = 16;
 
 impl Plan {
     /// The plan of `seed` for `focus`; about every third call is another of `kernels`, which all have
-    /// the same world.
+    /// the same world. Kernels that the host orders need memory that all ranks reach, so they are drawn for their own kind only.
     #[must_use]
     pub fn draw(seed: u64, focus: Callable, kernels: &[Callable], limits: &Limits) -> Self {
         // The kernel's name takes part, so that two kernels do not get the same plan.
@@ -103,15 +105,19 @@ impl Plan {
             2 => epoch::LAST - 1 - random.below(6),
             _ => random.word().clamp(1, epoch::LAST),
         };
+        let by_host = focus.kernel.is_ordered_by_host();
+        let others: Vec<Callable> =
+            kernels.iter().copied().filter(|other| by_host || !other.kernel.is_ordered_by_host()).collect();
         let calls = CALLS.0 + random.below(CALLS.1 - CALLS.0 + 1);
         let calls = (0..calls)
             .map(|_| {
-                let callable = if random.once_in(3) { random.pick(kernels, focus) } else { focus };
+                let callable = if random.once_in(3) { random.pick(&others, focus) } else { focus };
                 Call::draw(callable, inbox_bytes, limits, &mut random)
             })
             .collect();
         // By turns, so that few seeds see every kind.
         let ending = match seed % 4 {
+            _ if by_host => Ending::Quiet, // without a workspace there is neither capacity nor waiting
             0 => Ending::OverCapacity,
             1 | 3 => Ending::Quiet,
             _ => Ending::Absent(random.below(focus.kernel.world.ranks())),
@@ -143,7 +149,7 @@ impl Call {
         let aligned = random.once_in(2);
         let offset = |random: &mut Random| {
             let any = random.below(MAX_OFFSET);
-            if aligned { any & !3 } else { any }
+            if aligned { any - any % (16 / callable.kernel.element.bytes()) } else { any }
         };
         let most_threads = callable.max_threads.min(limits.threads);
         let lane_groups = (most_threads / callable.lanes.max(1)).max(1);
@@ -157,6 +163,7 @@ impl Call {
             })
             .collect();
         let values = random.pick(Values::DRAWN, Values::Order);
-        Self { kernel: callable.kernel, count, values, seed: random.bits(), ranks }
+        let root = random.below(callable.kernel.world.ranks());
+        Self { kernel: callable.kernel, count, root, values, seed: random.bits(), ranks }
     }
 }

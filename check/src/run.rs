@@ -1,14 +1,15 @@
 //! Runs a plan on a session and compares everything that it leaves with the contract.
 
-use xreduce_contract::{Kernel, Status, Workspace, epoch};
+use xreduce_contract::{Algorithm, Kernel, Status, Workspace, epoch};
 
 use crate::backend::{BackendError, Launch, Region, Session, Sharing, Value};
 use crate::buffers::{Before, Buffers, Expected};
 use crate::fault::{Fault, Step, What};
-use crate::plan::{Call, Callable, Ending, Plan};
+use crate::plan::{Call, Callable, Ending, Plan, RankCall};
 use crate::random::Random;
 use crate::state::{self, After};
 use crate::values;
+use crate::waits;
 
 /// Why a plan did not run to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +75,11 @@ pub fn run(session: &mut dyn Session, plan: &Plan, focus: Callable) -> Result<Ve
         if bursts.once_in(2) {
             length = ranks.until_wrap(left.get(..length).unwrap_or(left));
         }
+        // What the host orders it does not queue: such a call stands alone.
+        let by_host = left.iter().take(length).position(|call| call.kernel.is_ordered_by_host());
+        if let Some(at) = by_host {
+            length = at.max(1);
+        }
         let (burst, rest) = left.split_at(length);
         ranks.calls(burst, Step::Call)?;
         right.extend(burst.iter().map(|call| call.kernel));
@@ -114,11 +120,13 @@ impl<'a> Ranks<'a> {
         let mut workspaces = Vec::new();
         let mut buffers = vec![Vec::new(); session.limits().burst.max(1) as usize];
         // Room for the longest message of any kernel, and for one element too many.
-        let elements = plan.inbox_bytes / focus.kernel.element.bytes() + 1;
+        let data = plan.inbox_bytes + 4;
+        let by_host = plan.calls.iter().any(|call| call.kernel.is_ordered_by_host());
+        let sharing = if by_host { Sharing::Peers } else { Sharing::Own };
         for rank in 0..world.ranks() {
             workspaces.push(session.allocate(rank, workspace.bytes(), Sharing::Peers)?);
             for buffers in &mut buffers {
-                buffers.push(Buffers::allocate(session, rank, focus.kernel.element, elements)?);
+                buffers.push(Buffers::allocate(session, rank, data, sharing)?);
             }
         }
         let mut ranks = Self { session, workspace, workspaces, buffers, epoch: 0, calls: 0 };
@@ -131,10 +139,10 @@ impl<'a> Ranks<'a> {
     fn until_wrap(&self, calls: &[Call]) -> usize {
         let mut epoch = self.epoch;
         let special = calls.iter().position(|call| {
-            if call.count > 0 {
+            if is_call(call) {
                 epoch = epoch::next(epoch);
             }
-            call.count > 0 && (epoch::refills_ll(epoch) || epoch::refreshes_flags(epoch))
+            is_call(call) && (epoch::refills_ll(epoch) || epoch::refreshes_flags(epoch))
         });
         special.map_or(calls.len(), |index| index + 1)
     }
@@ -158,24 +166,23 @@ impl<'a> Ranks<'a> {
     fn calls(&mut self, calls: &[Call], step: Step) -> Result<(), Stop> {
         let spin_limit = self.session.limits().ample_spin;
         let (mut filled, mut launches) = (Vec::new(), Vec::new());
-        let mut wire = None;
+        let mut last = None;
         for (slot, call) in calls.iter().enumerate() {
             let place = self.place(call, step);
             let (inputs, before) = self.fill(call, slot)?;
             launches.extend(self.launches(call, slot, |_| true, spin_limit));
-            let is_call = call.count > 0;
-            if is_call {
+            if is_call(call) {
                 self.epoch = epoch::next(self.epoch);
             }
-            wire = is_call.then_some(call.kernel.wire);
+            last = is_call(call).then_some(call);
             filled.push((place, inputs, before));
         }
         let Some((place, ..)) = filled.last() else { return Ok(()) };
         self.launch(place, &launches)?;
         // A rank that gave up explains every other fault: look at the workspaces first.
-        self.verify_workspaces(place, After { epoch: self.epoch, wire, over_capacity: false })?;
+        self.verify_workspaces(place, After { epoch: self.epoch, call: last, over_capacity: false })?;
         for (slot, (place, inputs, before)) in filled.iter().enumerate() {
-            let sum = values::sum(place.call.kernel.element, inputs);
+            let sum = values::sum(&place.call.kernel, inputs);
             self.verify_buffers(place, slot, before, Expected::Sum { sum: &sum, inputs })?;
         }
         Ok(())
@@ -186,7 +193,7 @@ impl<'a> Ranks<'a> {
         let place = self.place(call, Step::OverCapacity);
         let (_, before) = self.fill(call, 0)?;
         self.launch_one(&place, |_| true, self.session.limits().ample_spin)?;
-        self.verify_workspaces(&place, After { epoch: self.epoch, wire: None, over_capacity: true })?;
+        self.verify_workspaces(&place, After { epoch: self.epoch, call: None, over_capacity: true })?;
         self.verify_buffers(&place, 0, &before, Expected::Untouched)
     }
 
@@ -199,21 +206,25 @@ impl<'a> Ranks<'a> {
         let place = self.place(call, Step::Absent);
         let (_, before) = self.fill(call, 0)?;
         self.launch_one(&place, |rank| rank != absent, limits.short_spin)?;
-        let mut timed_out = false;
-        let expected = format!("timed out or told, waiting for rank {absent} in call {low}");
-        for rank in (0..call.kernel.world.ranks()).filter(|rank| *rank != absent) {
-            let (status, fits) = self.status(rank, |status| match status {
-                Status::TimedOut { awaited, epoch } | Status::PeerGaveUp { awaited, epoch } => {
-                    (awaited, epoch) == (absent, low)
-                }
+        let statuses = self.statuses()?;
+        let present = || (0..).zip(&statuses).filter(|(rank, _)| *rank != absent);
+        let timed_out = present().filter_map(|(_, status)| match Status::decode(*status) {
+            Status::TimedOut { awaited, .. } => Some(awaited),
+            _ => None,
+        });
+        let named: Vec<u32> = timed_out.collect();
+        for (rank, status) in present() {
+            let fits = match Status::decode(*status) {
+                Status::TimedOut { awaited, epoch } => epoch == low && waits::for_rank(call, rank, awaited, absent),
+                Status::PeerGaveUp { awaited, epoch } => epoch == low && (named.is_empty() || named.contains(&awaited)),
                 _ => false,
-            })?;
+            };
             if !fits {
-                return Err(wrong_status(&place, rank, status, expected));
+                let expected = format!("timed out or told, waiting for rank {absent} in call {low}");
+                return Err(wrong_status(&place, rank, *status, expected));
             }
-            timed_out |= matches!(Status::decode(status), Status::TimedOut { .. });
         }
-        if !timed_out {
+        if named.is_empty() {
             let message = "every rank says that a peer gave up, none that it timed out".to_owned();
             return Err(place.fault(None, What::Kernel { message }));
         }
@@ -225,7 +236,7 @@ impl<'a> Ranks<'a> {
         self.verify_received(&place, &received)?;
         let (status, fits) = self.status(
             absent,
-            |status| matches!(status, Status::PeerGaveUp { awaited, epoch } if (awaited, epoch) == (absent, low)),
+            |status| matches!(status, Status::PeerGaveUp { awaited, epoch } if named.contains(&awaited) && epoch == low),
         )?;
         if !fits {
             let expected = format!("told that a peer gave up, waiting for rank {absent} in call {low}");
@@ -284,7 +295,7 @@ impl<'a> Ranks<'a> {
         let (mut inputs, mut before) = (Vec::new(), Vec::new());
         for (rank, buffers) in call.ranks.iter().zip(self.buffers.get(slot).into_iter().flatten()) {
             let data = values::generate(call.kernel.element, call.values, call.count as usize, &mut random);
-            before.push(buffers.fill(self.session, rank, &data)?);
+            before.push(buffers.fill(self.session, call.kernel.element, rank, &data)?);
             inputs.push(data);
         }
         Ok((inputs, before))
@@ -292,18 +303,32 @@ impl<'a> Ranks<'a> {
 
     /// What every rank that comes launches for a call.
     fn launches(&self, call: &Call, slot: usize, comes: impl Fn(u32) -> bool, spin_limit: u32) -> Vec<Launch> {
-        (0..)
-            .zip(call.ranks.iter().zip(self.buffers.get(slot).into_iter().flatten()))
-            .filter(|(rank, _)| comes(*rank))
-            .map(|(rank, (part, buffers))| {
-                let words = [call.count, rank, part.blocks, part.threads, self.workspace.inbox_bytes(), spin_limit];
-                let workspaces = self.workspaces.iter().map(|region| Value::Address { region: *region, offset: 0 });
-                let arguments =
-                    { buffers.arguments(part) }.into_iter().chain(words.map(Value::Word)).chain(workspaces).collect();
-                let symbol = call.kernel.symbol();
-                Launch { rank, symbol, arguments, blocks: part.blocks, threads: part.threads }
-            })
-            .collect()
+        let symbol = call.kernel.symbol();
+        let buffers = self.buffers.get(slot).into_iter().flatten();
+        let parts = (0..).zip(call.ranks.iter().zip(buffers).map(|(part, buffers)| {
+            let [input, output] = buffers.arguments(call.kernel.element, part);
+            (part, input, output)
+        }));
+        if call.kernel.is_ordered_by_host() {
+            let (inputs, outputs): (Vec<Value>, Vec<Value>) =
+                parts.map(|(_, (_, input, output))| (input, output)).unzip();
+            let part = call.ranks.get(call.root as usize);
+            let launch = |part: &RankCall| {
+                let words = [call.count, part.blocks, part.threads].map(Value::Word);
+                let arguments = inputs.into_iter().chain(outputs).chain(words).collect();
+                Launch { rank: call.root, symbol, arguments, blocks: part.blocks, threads: part.threads }
+            };
+            return part.map(launch).into_iter().collect();
+        }
+        let root = (call.kernel.algorithm == Algorithm::RootGather).then_some(Value::Word(call.root));
+        let launch = |(rank, (part, input, output)): (u32, (&RankCall, Value, Value))| {
+            let words = [call.count, rank, part.blocks, part.threads, self.workspace.inbox_bytes(), spin_limit];
+            let workspaces = self.workspaces.iter().map(|region| Value::Address { region: *region, offset: 0 });
+            let arguments = [input, output].into_iter().chain(words.map(Value::Word)).chain(workspaces).chain(root);
+            let (symbol, arguments) = (symbol.clone(), arguments.collect());
+            Launch { rank, symbol, arguments, blocks: part.blocks, threads: part.threads }
+        };
+        parts.filter(|(rank, _)| comes(*rank)).map(launch).collect()
     }
 
     fn launch_one(&mut self, place: &Place<'_>, comes: impl Fn(u32) -> bool, spin_limit: u32) -> Result<(), Stop> {
@@ -364,6 +389,11 @@ impl<'a> Ranks<'a> {
         let status = self.statuses()?.get(rank as usize).copied().unwrap_or(0);
         Ok((status, wanted(Status::decode(status))))
     }
+}
+
+/// Whether it is a call in the sense of the contract: it has an epoch.
+fn is_call(call: &Call) -> bool {
+    call.count > 0 && !call.kernel.is_ordered_by_host()
 }
 
 fn wrong_status(place: &Place<'_>, rank: u32, saw: u32, expected: String) -> Stop {

@@ -2,17 +2,18 @@
 //! the wires): the state from which the next call, of any kind and size, must be able to start.
 
 use xreduce_contract::workspace::{ABORT, ARRIVED, EPOCH, FLAG_STRIDE, FLAGS, HEADER_PAGE, STAGED, STATUS};
-use xreduce_contract::{Status, Wire, Workspace, World, epoch};
+use xreduce_contract::{Algorithm, Status, Wire, Workspace, World, epoch};
 
 use crate::fault::What;
+use crate::plan::Call;
 
 /// What was called before the workspace is looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct After {
+pub(crate) struct After<'a> {
     /// The epoch that the header must hold.
     pub(crate) epoch: u32,
-    /// The wire of the call with that epoch; none if the last thing was no call.
-    pub(crate) wire: Option<Wire>,
+    /// The call with that epoch; none if the last thing was no call.
+    pub(crate) call: Option<&'a Call>,
     /// Whether the status must say "over capacity" instead of "ok".
     pub(crate) over_capacity: bool,
 }
@@ -26,7 +27,7 @@ pub(crate) fn header(memory: &[u8]) -> [u32; 4] {
 }
 
 /// The first word that is not as it must be.
-pub(crate) fn verify(memory: &[u8], workspace: &Workspace, world: World, rank: u32, after: After) -> Option<What> {
+pub(crate) fn verify(memory: &[u8], workspace: &Workspace, world: World, rank: u32, after: After<'_>) -> Option<What> {
     let [epoch, status, abort, zero] = header(memory);
     let status_fits = match Status::decode(status) {
         Status::Ok => !after.over_capacity,
@@ -67,13 +68,15 @@ fn unused_header(memory: &[u8], world: World) -> Option<What> {
     first_other(memory, 0, HEADER_PAGE, 0, named, "an unused header word")
 }
 
-/// Flags that every peer has stored in this call.
-fn flags(memory: &[u8], workspace: &Workspace, world: World, rank: u32, after: After) -> Option<What> {
-    let wire = after.wire?;
-    if wire != Wire::Flag && !epoch::refreshes_flags(after.epoch) {
-        return None;
-    }
-    (0..world.ranks()).filter(|sender| *sender != rank).find_map(|sender| {
+/// Flags that peers have stored in this call.
+fn flags(memory: &[u8], workspace: &Workspace, world: World, rank: u32, after: After<'_>) -> Option<What> {
+    let call = after.call?;
+    let signals = |sender: u32| match call.kernel.algorithm {
+        _ if epoch::refreshes_flags(after.epoch) => true,
+        Algorithm::RootGather => rank == call.root || sender == call.root,
+        _ => call.kernel.wire == Wire::Flag,
+    };
+    (0..world.ranks()).filter(|sender| *sender != rank && signals(*sender)).find_map(|sender| {
         let offset = workspace.flag(sender);
         let saw = word(memory, offset);
         (saw != after.epoch).then(|| wrong(&format!("flag of rank {sender}"), offset, saw, after.epoch))
@@ -81,11 +84,11 @@ fn flags(memory: &[u8], workspace: &Workspace, world: World, rank: u32, after: A
 }
 
 /// Consumed sentinel packets are put back, and `ll` packets where the epoch asks for it.
-fn areas(memory: &[u8], workspace: &Workspace, world: World, after: After) -> Option<What> {
+fn areas(memory: &[u8], workspace: &Workspace, world: World, after: After<'_>) -> Option<What> {
     let (sentinel, stage) = (workspace.sentinel_inbox(0, 0), workspace.stage(0));
     let nothing = |_| false;
     first_other(memory, sentinel, stage, 0xFF, nothing, "a sentinel inbox").or_else(|| {
-        if after.wire.is_none() || !epoch::refills_ll(after.epoch) {
+        if after.call.is_none() || !epoch::refills_ll(after.epoch) {
             return None;
         }
         let start = workspace.ll_inbox(epoch::bank(after.epoch), 0);

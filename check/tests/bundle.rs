@@ -9,7 +9,7 @@ use model::{Bug, Model, kernels};
 use tempfile::TempDir;
 use xreduce_check::{Bundle, BundleError, Outcome, Selection, Verdict, check_bundle, record};
 use xreduce_contract::manifest::{Evidence, Format, KernelEntry, Manifest, Module, SpinLimitUnit, TargetEntry};
-use xreduce_contract::{CONTRACT_VERSION, SumOrder, World, kernel_arguments};
+use xreduce_contract::{CONTRACT_VERSION, World, kernel_arguments};
 
 /// SHA-256 of the four bytes "code", as `sha256sum` gives it.
 const SHA256: &str = "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b";
@@ -20,9 +20,9 @@ fn manifest() -> Manifest {
         algorithm: kernel.algorithm,
         wire: kernel.wire,
         element: kernel.element,
-        sum_order: SumOrder::RankOrder,
+        sum_order: kernel.algorithm.sum_order(),
         elements_per_packet: kernel.elements_per_packet(),
-        arguments: kernel_arguments(kernel.world),
+        arguments: kernel_arguments(&kernel),
         max_threads_per_block: 256,
         resources: Default::default(),
         evidence: vec![Evidence::Verified, Evidence::Run { device: "model device".to_owned(), calls: 1 }],
@@ -31,6 +31,7 @@ fn manifest() -> Manifest {
         file: format!("{target}/w{world}"),
         sha256: SHA256.to_owned(),
         bytes: 4,
+        inputs_sha256: String::new(),
         world: World::try_from(world).unwrap(),
         format,
         kernels: kernels(world).into_iter().map(kernel_entry).collect(),
@@ -56,6 +57,7 @@ fn manifest() -> Manifest {
         contract: CONTRACT_VERSION,
         workspace_layout: 1,
         templates_sha256: String::new(),
+        shard: None,
         targets: vec![
             target("one", vec![module("one", 2, spirv()), module("one", 3, spirv())]),
             target("other", vec![module("other", 2, ptx())]),
@@ -89,13 +91,13 @@ fn all_kernels_that_run_here_pass_and_enter_the_manifest() {
     let report =
         check_bundle(&bundle, &Model(None), &selection, &mut |progress| steps.push((progress.done, progress.of)));
     let report = report.unwrap();
-    assert_eq!((report.verdict(), report.kernels.len(), report.not_run_here), (Verdict::Passed, 6, 3));
+    assert_eq!((report.verdict(), report.kernels.len(), report.not_run_here), (Verdict::Passed, 12, 6));
     assert!(report.kernels.iter().all(|kernel| kernel.seeds == 4 && kernel.calls > 16));
-    assert_eq!(steps.last(), Some(&(24, 24)));
+    assert_eq!(steps.last(), Some(&(48, 48)));
     assert!(steps.is_sorted());
     let text = report.to_string();
     assert!(
-        text.contains("6 of 6 kernels passed on model, model device; 3 kernels of other formats not run"),
+        text.contains("12 of 12 kernels passed on model, model device; 6 kernels of other formats not run"),
         "{text}"
     );
 
@@ -144,7 +146,7 @@ fn nothing_to_run_is_not_a_pass() {
     let none = check(&bundle, "no_such_kernel");
     assert_eq!((none.verdict(), none.not_run_here), (Verdict::Undecided, 0));
     let other = check(&bundle, "other/*");
-    assert_eq!((other.verdict(), other.not_run_here), (Verdict::Undecided, 3));
+    assert_eq!((other.verdict(), other.not_run_here), (Verdict::Undecided, 6));
     assert!(Selection::new(Some("a{"), 1, 1).is_err());
 
     // A device that does not take the module leaves it undecided.

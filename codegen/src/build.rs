@@ -7,13 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
-use xreduce_contract::manifest::{Evidence, KernelEntry, Manifest, Module, SCHEMA, TargetEntry};
+use xreduce_contract::manifest::{Evidence, KernelEntry, Manifest, Module, SCHEMA, Shard, TargetEntry};
 use xreduce_contract::{Algorithm, CONTRACT_VERSION, Element, Kernel, World, kernel_arguments, workspace};
 
 use crate::bundle::{self, Draft, MANIFEST};
 use crate::error::{Error, Rejection};
 use crate::files::Files;
 use crate::gate;
+use crate::inputs::{self, Previous};
 use crate::job::Job;
 use crate::render::{algorithm_template, render};
 use crate::target::{Target, Targets, hex};
@@ -31,6 +32,8 @@ pub struct BuildOptions {
     pub elements: Vec<Element>,
     /// Worlds; empty: all.
     pub worlds: Vec<World>,
+    /// Which part of the build, e.g. `(1, 3)` for the first of three; none: all of it.
+    pub shard: Option<(u32, u32)>,
     /// Folder of the bundle.
     pub out: PathBuf,
     /// Templates.
@@ -56,10 +59,12 @@ pub trait Progress: Sync {
 /// What was built.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The manifest that was written.
+    /// The manifest of the bundle.
     pub manifest: Manifest,
-    /// Time each module took, by its file's name.
+    /// Time each module took that was made, by its file's name; others were there already.
     pub times: BTreeMap<String, Duration>,
+    /// Nothing had to be made and nothing was written.
+    pub unchanged: bool,
     /// Time of the whole build.
     pub total: Duration,
 }
@@ -69,7 +74,11 @@ struct Plan<'a> {
     target: &'a Target,
     world: World,
     kernels: Vec<Kernel>,
+    inputs_sha256: String,
 }
+
+/// A module, its bytes, and the time it took to make, or none if an earlier bundle had it.
+type Made = (Module, Vec<u8>, Option<Duration>);
 
 impl Plan<'_> {
     fn name(&self) -> String {
@@ -90,29 +99,27 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress, interrupted: &Atom
     let begun = Instant::now();
     let one = |error: Error| vec![error];
     let targets = Targets::read(&options.target_files).map_err(one)?;
-    let templates = Templates::new(&options.templates).map_err(one)?;
-    let plans = plan(options, &targets).map_err(one)?;
-    let draft = Draft::new(&options.out).map_err(one)?;
-
-    progress.begin(plans.len());
-    let results = in_parallel(options.jobs, &plans, |plan| {
-        let begun = Instant::now();
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        let made = make(options, &templates, &draft, plan).map(|module| (module, begun.elapsed()));
-        progress.done(&plan.name());
-        // A worker that the same Ctrl-C ended is no fault of LLVM's.
-        if interrupted.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { made }
-    });
+    let (plans, shard) = plan(options, &targets).map_err(one)?;
+    let previous = Previous::at(&options.out);
+    let found = in_parallel(options.jobs, &plans, |plan| previous.as_ref()?.module(&plan.file(), &plan.inputs_sha256));
+    let all_found = found.iter().all(Option::is_some);
+    let results = if all_found {
+        found.into_iter().flatten().map(|(module, bytes)| Ok((module, bytes, None))).collect()
+    } else {
+        // A place that cannot be written is told before any work is done.
+        Draft::new(&options.out).map_err(one)?;
+        make_all(options, progress, interrupted, &plans, &found).map_err(one)?
+    };
 
     let mut errors = Vec::new();
     let mut times = BTreeMap::new();
     let mut entries: Vec<TargetEntry> = Vec::new();
+    let mut files = Vec::new();
     for (plan, result) in plans.iter().zip(results) {
         match result {
-            Ok((module, time)) => {
-                times.insert(module.file.clone(), time);
+            Ok((module, bytes, time)) => {
+                times.extend(time.map(|time| (module.file.clone(), time)));
+                files.push((module.file.clone(), bytes));
                 match entries.last_mut().filter(|entry| entry.name == plan.target.name) {
                     Some(entry) => entry.modules.push(module),
                     None => entries.push(target_entry(plan.target, module)),
@@ -132,19 +139,59 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress, interrupted: &Atom
         contract: CONTRACT_VERSION,
         workspace_layout: workspace::LAYOUT_VERSION,
         templates_sha256: hash_of(&options.templates),
+        shard,
         targets: entries,
     };
-    let written = write_manifest(&draft, &manifest).and_then(|()| bundle::audit(draft.path()));
-    written.map_err(one)?;
-    if interrupted.load(Ordering::Relaxed) {
-        return Err(vec![Error::Interrupted]);
+    let unchanged = previous.is_some_and(|previous| previous.manifest == manifest);
+    if !unchanged {
+        write(&options.out, &files, &manifest, interrupted).map_err(one)?;
     }
-    draft.publish().map_err(one)?;
-    Ok(Summary { manifest, times, total: begun.elapsed() })
+    Ok(Summary { manifest, times, unchanged, total: begun.elapsed() })
 }
 
-/// The modules that the options ask for, targets by name, worlds ascending.
-fn plan<'a>(options: &BuildOptions, targets: &'a Targets) -> Result<Vec<Plan<'a>>, Error> {
+/// Makes the modules that were not found, with those that were in their places.
+fn make_all(
+    options: &BuildOptions,
+    progress: &dyn Progress,
+    interrupted: &AtomicBool,
+    plans: &[Plan<'_>],
+    found: &[Option<(Module, Vec<u8>)>],
+) -> Result<Vec<Result<Made, Error>>, Error> {
+    let templates = Templates::new(&options.templates)?;
+    progress.begin(found.iter().filter(|found| found.is_none()).count());
+    let work: Vec<_> = plans.iter().zip(found).collect();
+    Ok(in_parallel(options.jobs, &work, |(plan, found)| {
+        if let Some((module, bytes)) = found {
+            return Ok((module.clone(), bytes.clone(), None));
+        }
+        let begun = Instant::now();
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let made = make(options, &templates, plan).map(|(module, bytes)| (module, bytes, Some(begun.elapsed())));
+        progress.done(&plan.name());
+        // A worker that the same Ctrl-C ended is no fault of LLVM's.
+        if interrupted.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { made }
+    }))
+}
+
+/// Puts a bundle in its place.
+fn write(out: &Path, files: &[(String, Vec<u8>)], manifest: &Manifest, interrupted: &AtomicBool) -> Result<(), Error> {
+    let draft = Draft::new(out)?;
+    for (file, bytes) in files {
+        draft.write(file, bytes)?;
+    }
+    let text = manifest.to_text().map_err(|cause| Error::output(Path::new(MANIFEST), cause))?;
+    draft.write(MANIFEST, text.as_bytes())?;
+    bundle::audit(draft.path())?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    draft.publish()
+}
+
+/// The modules that the options ask for, targets by name, worlds ascending; and which part of the build they are.
+fn plan<'a>(options: &BuildOptions, targets: &'a Targets) -> Result<(Vec<Plan<'a>>, Option<Shard>), Error> {
     let chosen: Vec<&Target> = if options.targets.is_empty() {
         targets.iter().collect()
     } else {
@@ -166,10 +213,17 @@ fn plan<'a>(options: &BuildOptions, targets: &'a Targets) -> Result<Vec<Plan<'a>
                     kernels.extend(elements.iter().map(of));
                 }
             }
-            plans.push(Plan { target, world, kernels });
+            let inputs_sha256 = inputs::hash(&options.templates, &options.llvm_version, target, world, &kernels);
+            plans.push(Plan { target, world, kernels, inputs_sha256 });
         }
     }
-    Ok(plans)
+    let Some((index, of)) = options.shard else { return Ok((plans, None)) };
+    if index == 0 || index > of {
+        return Err(Error::Choice(format!("shard {index}/{of}: expected 1/{of} to {of}/{of}")));
+    }
+    let modules = u32::try_from(plans.len()).unwrap_or(u32::MAX);
+    let mine = (0..of).cycle().zip(plans).filter(|(shard, _)| shard + 1 == index).map(|(_, plan)| plan);
+    Ok((mine.collect(), Some(Shard { index, of, modules })))
 }
 
 fn some_or_all<T: Copy + Ord>(some: &[T], all: &[T]) -> Vec<T> {
@@ -200,8 +254,8 @@ fn in_parallel<T: Sync, R: Send>(threads: usize, items: &[T], work: impl Fn(&T) 
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Renders, lowers, judges and writes one module.
-fn make(options: &BuildOptions, templates: &Templates, draft: &Draft, plan: &Plan<'_>) -> Result<Module, Error> {
+/// Renders, lowers and judges one module.
+fn make(options: &BuildOptions, templates: &Templates, plan: &Plan<'_>) -> Result<(Module, Vec<u8>), Error> {
     let text = render(templates, plan.target, plan.world, &plan.kernels)?;
     let job = Job {
         module: plan.name(),
@@ -216,7 +270,6 @@ fn make(options: &BuildOptions, templates: &Templates, draft: &Draft, plan: &Pla
     let file = plan.file();
     let template = |kernel: &Kernel| templates.path(&algorithm_template(kernel));
     let passed = gate::judge(&file, &bytes, &plan.kernels, template).map_err(Error::Gate)?;
-    draft.write(&file, &bytes)?;
     let kernels = plan.kernels.iter().zip(passed.resources).map(|(kernel, resources)| KernelEntry {
         symbol: kernel.symbol(),
         algorithm: kernel.algorithm,
@@ -224,19 +277,21 @@ fn make(options: &BuildOptions, templates: &Templates, draft: &Draft, plan: &Pla
         element: kernel.element,
         sum_order: kernel.algorithm.sum_order(),
         elements_per_packet: kernel.elements_per_packet(),
-        arguments: kernel_arguments(kernel.world),
+        arguments: kernel_arguments(kernel),
         max_threads_per_block: plan.target.limits.threads_per_block,
         resources,
         evidence: vec![Evidence::Verified],
     });
-    Ok(Module {
+    let module = Module {
         sha256: hex(&Sha256::digest(&bytes)),
         bytes: bytes.len() as u64,
+        inputs_sha256: plan.inputs_sha256.clone(),
         world: plan.world,
         format: passed.format,
         kernels: kernels.collect(),
         file,
-    })
+    };
+    Ok((module, bytes))
 }
 
 /// A worker's fault in the user's terms: the template's own line where LLVM named one, else the module, which is kept.
@@ -283,12 +338,6 @@ fn target_entry(target: &Target, module: Module) -> TargetEntry {
         modules: vec![module],
         dispatch: target.dispatch.clone(),
     }
-}
-
-fn write_manifest(draft: &Draft, manifest: &Manifest) -> Result<(), Error> {
-    let mut text = serde_json::to_string_pretty(manifest).map_err(|cause| Error::output(Path::new(MANIFEST), cause))?;
-    text.push('\n');
-    draft.write(MANIFEST, text.as_bytes())
 }
 
 /// SHA-256 over names and texts, each with its length before it.

@@ -113,7 +113,7 @@ fn check_replaceable(place: &Path) -> Result<(), Error> {
             "holds files and no manifest.json, so it is no bundle and is not replaced; give another place with --out",
         ));
     }
-    let listed = read_manifest(place).map(|manifest| listed_files(&manifest))?;
+    let listed = loosely_listed_files(&place.join(MANIFEST))?;
     let found = files_below(place)?;
     match found.iter().find(|file| !listed.contains(*file)) {
         None => Ok(()),
@@ -182,7 +182,7 @@ pub fn audit(bundle: &Path) -> Result<Manifest, Error> {
             let kernels: Vec<_> = module.kernels.iter().map(|entry| entry.kernel(module.world)).collect();
             for entry in &module.kernels {
                 let kernel = entry.kernel(module.world);
-                let declared = xreduce_contract::kernel_arguments(module.world);
+                let declared = xreduce_contract::kernel_arguments(&kernel);
                 if entry.symbol != kernel.symbol() || entry.arguments != declared {
                     reject(
                         "entry-mismatch",
@@ -204,6 +204,21 @@ pub fn audit(bundle: &Path) -> Result<Manifest, Error> {
     }
     rejections.extend(faults);
     if rejections.is_empty() { Ok(manifest) } else { Err(Error::Gate(rejections)) }
+}
+
+/// The files that a manifest lists, also one of another version of this program.
+fn loosely_listed_files(path: &Path) -> Result<BTreeSet<String>, Error> {
+    let text = fs::read_to_string(path).map_err(|cause| Error::input(path, format!("cannot be read: {cause}")))?;
+    let manifest: serde_json::Value = serde_json::from_str(&text).map_err(|cause| Error::Input {
+        path: path.to_owned(),
+        line: Some(cause.line()),
+        message: format!("is no manifest: {cause}"),
+    })?;
+    let list = |value: &serde_json::Value, key: &str| value.get(key).and_then(|list| list.as_array()).cloned();
+    let targets = list(&manifest, "targets").unwrap_or_default();
+    let modules = targets.iter().filter_map(|target| list(target, "modules")).flatten();
+    let files = modules.filter_map(|module| Some(module.get("file")?.as_str()?.to_owned()));
+    Ok(files.chain([MANIFEST.to_owned()]).collect())
 }
 
 fn listed_files(manifest: &Manifest) -> BTreeSet<String> {

@@ -95,7 +95,8 @@ impl Family {
             Family::Amdgpu => {
                 format!("\"amdgpu-flat-work-group-size\"=\"1,{threads}\" \"uniform-work-group-size\"=\"true\"")
             }
-            Family::Nvptx => format!("\"nvvm.maxntid\"=\"{threads}\""),
+            // One block on a multiprocessor is enough (contract, rule 5): ptxas need not spill to make room for more.
+            Family::Nvptx => format!("\"nvvm.maxntid\"=\"{threads}\" \"nvvm.minctasm\"=\"1\""),
             Family::Spirv => "!intel_reqd_sub_group_size !4".to_owned(),
         }
     }

@@ -52,6 +52,11 @@ impl Files {
         self.files.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
+    /// Text of the file `name`.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, text)| text)
+    }
+
     /// How a user finds the file `name`: below the folder that was given, or below the embedded set's name.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

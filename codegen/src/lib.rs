@@ -10,6 +10,7 @@ pub mod error;
 pub mod family;
 pub mod files;
 pub mod gate;
+mod inputs;
 pub mod job;
 pub mod render;
 pub mod target;

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use xreduce_contract::manifest::{DispatchRow, Measurement};
-use xreduce_contract::{Algorithm, Wire};
+use xreduce_contract::{Algorithm, Wire, World};
 
 use crate::error::Error;
 use crate::family::Family;
@@ -81,12 +81,20 @@ struct RawLaunch {
 #[serde(deny_unknown_fields)]
 struct RawRow {
     max_bytes: u64,
+    max_world: Option<World>,
     algorithm: Algorithm,
     wire: Wire,
     threads: Option<u32>,
     blocks: Option<u32>,
     source: String,
     measured: Option<Measurement>,
+}
+
+impl RawRow {
+    /// Without the key a row is for every world.
+    fn max_world(&self) -> World {
+        self.max_world.unwrap_or(World::LARGEST)
+    }
 }
 
 /// All targets of a set of files, by name.
@@ -120,11 +128,22 @@ impl Targets {
 }
 
 impl Target {
-    /// The number in the processor's name that orders a family's generations: 11 for `gfx1100` and `gfx11-generic`, 9 for
-    /// `gfx90a`, 90 for `sm_90`, 0 where LLVM has no processor names.
+    /// The number in the processor's name that orders a family's generations: 110 for `gfx1100` and `gfx11-generic`, 90 for
+    /// `gfx90a` and for `sm_90`, 94 for `gfx942`, 0 where LLVM has no processor names.
     #[must_use]
     pub fn generation(&self) -> u32 {
         generation(self.family, &self.cpu).unwrap_or(0)
+    }
+
+    /// Whether LLVM has an instruction that rounds f32 to bf16 here. Elsewhere it would expand it, or, for SPIR-V, ask for
+    /// extensions that validators reject.
+    #[must_use]
+    pub fn has_bfloat(&self) -> bool {
+        match self.family {
+            Family::Amdgpu => self.generation() == 95,
+            Family::Nvptx => self.generation() >= 80,
+            Family::Spirv => false,
+        }
     }
 
     fn parse(files: &Files, file: &str, text: &str) -> Result<Target, Error> {
@@ -146,6 +165,7 @@ impl Target {
         }
         let dispatch = raw.dispatch.into_iter().map(|row| DispatchRow {
             max_bytes: row.max_bytes,
+            max_world: row.max_world(),
             algorithm: row.algorithm,
             wire: row.wire,
             blocks: row.blocks.unwrap_or(raw.launch.blocks),
@@ -176,15 +196,15 @@ fn generation(family: Family, cpu: &str) -> Option<u32> {
     match family {
         // gfx<major><minor><stepping>, the last two hexadecimal, or gfx<major>-generic and gfx<major>-<minor>-generic
         Family::Amdgpu => {
-            let major = match rest.split_once('-') {
-                Some((major, generic)) if generic.ends_with("generic") => major,
-                Some(_) => return None,
+            let (major, minor) = match rest.strip_suffix("-generic") {
+                Some(generic) => generic.split_once('-').unwrap_or((generic, "0")),
                 None => {
-                    let (major, minor) = rest.split_at_checked(rest.len().checked_sub(2)?)?;
-                    minor.chars().all(|c| c.is_ascii_hexdigit()).then_some(major)?
+                    let (major, rest) = rest.split_at_checked(rest.len().checked_sub(2)?)?;
+                    let (minor, stepping) = rest.split_at_checked(1)?;
+                    stepping.chars().all(|c| c.is_ascii_hexdigit()).then_some((major, minor))?
                 }
             };
-            major.parse().ok()
+            Some(major.parse::<u32>().ok()? * 10 + u32::from_str_radix(minor, 16).ok()?)
         }
         Family::Nvptx => rest.parse().ok(),
         Family::Spirv => rest.is_empty().then_some(0),
@@ -266,8 +286,12 @@ fn check_grid(raw: &RawTarget, threads: u32, blocks: u32) -> Result<(), String> 
 }
 
 fn check_row(raw: &RawTarget, row: &RawRow, earlier: Option<&RawRow>) -> Result<(), String> {
-    if earlier.is_some_and(|earlier| earlier.max_bytes >= row.max_bytes) || row.max_bytes == 0 {
+    let key = |row: &RawRow| (row.max_bytes, row.max_world());
+    if earlier.is_some_and(|earlier| key(earlier) >= key(row)) || row.max_bytes == 0 {
         return Err(format!("max_bytes: {}: expected rows in ascending order, above 0", row.max_bytes));
+    }
+    if row.wire == Wire::Host {
+        return Err("wire: host: no call can be dispatched to it, the host orders it".to_owned());
     }
     if !row.algorithm.wires().contains(&row.wire) {
         let wires: Vec<&str> = row.algorithm.wires().iter().map(|wire| wire.word()).collect();
@@ -357,7 +381,7 @@ mod tests {
         let of = |cpu: &str| generation(Family::Amdgpu, cpu);
         assert_eq!(
             ["gfx90a", "gfx1030", "gfx1201", "gfx11-generic", "gfx9-4-generic"].map(of),
-            [Some(9), Some(10), Some(12), Some(11), Some(9)]
+            [Some(90), Some(103), Some(120), Some(110), Some(94)]
         );
         assert_eq!(["sm_90", "gfx11-nonsense", "gfx", "gfxé"].map(of), [None; 4]);
         assert_eq!(generation(Family::Nvptx, "sm_120"), Some(120));

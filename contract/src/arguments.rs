@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::World;
+use crate::kernel::{Algorithm, Kernel, Wire};
 
 /// Type of a kernel argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,43 +43,52 @@ pub struct Argument {
     pub size: u32,
 }
 
-/// The arguments of a kernel for `world` ranks.
+/// The arguments of a kernel.
 #[must_use]
-pub fn kernel_arguments(world: World) -> Vec<Argument> {
+pub fn kernel_arguments(kernel: &Kernel) -> Vec<Argument> {
     use ArgumentType::{GlobalPointer, U32};
-    let fixed = [
-        ("in", GlobalPointer),
-        ("out", GlobalPointer),
-        ("count", U32),
-        ("rank", U32),
-        ("blocks", U32),
-        ("threads", U32),
-        ("inbox_bytes", U32),
-        ("spin_limit", U32),
-    ];
-    let workspaces = (0..world.ranks()).map(|rank| (format!("workspace_{rank}"), GlobalPointer));
+    let of_every_rank = |name: &str| -> Vec<(String, ArgumentType)> {
+        (0..kernel.world.ranks()).map(|rank| (format!("{name}_{rank}"), GlobalPointer)).collect()
+    };
+    let words = |names: &[&str]| -> Vec<(String, ArgumentType)> {
+        names.iter().map(|name| ((*name).to_owned(), U32)).collect()
+    };
+    let mut arguments = Vec::new();
+    if kernel.wire == Wire::Host {
+        arguments.extend(of_every_rank("in"));
+        arguments.extend(of_every_rank("out"));
+        arguments.extend(words(&["count", "blocks", "threads"]));
+    } else {
+        arguments.extend([("in".to_owned(), GlobalPointer), ("out".to_owned(), GlobalPointer)]);
+        arguments.extend(words(&["count", "rank", "blocks", "threads", "inbox_bytes", "spin_limit"]));
+        arguments.extend(of_every_rank("workspace"));
+        if kernel.algorithm == Algorithm::RootGather {
+            arguments.extend(words(&["root"]));
+        }
+    }
     let mut offset = 0u32;
-    fixed
-        .into_iter()
-        .map(|(name, kind)| (name.to_owned(), kind))
-        .chain(workspaces)
-        .map(|(name, kind)| {
-            let size = kind.bytes();
-            let at = offset.next_multiple_of(size);
-            offset = at + size;
-            Argument { name, kind, offset: at, size }
-        })
-        .collect()
+    let place = |(name, kind): (String, ArgumentType)| {
+        let size = kind.bytes();
+        let at = offset.next_multiple_of(size);
+        offset = at + size;
+        Argument { name, kind, offset: at, size }
+    };
+    arguments.into_iter().map(place).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::{Element, World};
 
     #[test]
     fn offsets_are_those_of_the_contract() {
-        let world = World::try_from(3).unwrap();
-        let offsets: Vec<u32> = kernel_arguments(world).iter().map(|argument| argument.offset).collect();
-        assert_eq!(offsets, [0, 8, 16, 20, 24, 28, 32, 36, 40, 48, 56]);
+        let offsets = |algorithm, wire| {
+            let kernel = Kernel { algorithm, wire, element: Element::F32, world: World::try_from(3).unwrap() };
+            kernel_arguments(&kernel).iter().map(|argument| argument.offset).collect::<Vec<u32>>()
+        };
+        assert_eq!(offsets(Algorithm::OneShotPush, Wire::Ll), [0, 8, 16, 20, 24, 28, 32, 36, 40, 48, 56]);
+        assert_eq!(offsets(Algorithm::RootGather, Wire::Flag), [0, 8, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64]);
+        assert_eq!(offsets(Algorithm::RootGather, Wire::Host), [0, 8, 16, 24, 32, 40, 48, 52, 56]);
     }
 }

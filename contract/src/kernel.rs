@@ -70,6 +70,11 @@ words! {
         OneShotPush = "one_shot_push",
         /// Every rank stages its input at home, signals, and reads the peers' stages over the link.
         OneShotPull = "one_shot_pull",
+        /// Recursive doubling: log2 W exchanges of partial sums between pairs; where W is no power of two, the extra ranks
+        /// are folded in before and out after.
+        Butterfly = "butterfly",
+        /// One rank, the root, reads every peer's contribution, sums, and hands the result out.
+        RootGather = "root_gather",
     }
 }
 
@@ -82,6 +87,8 @@ words! {
         Sentinel = "sentinel",
         /// Data in the sender's stage, ordered before one flag word.
         Flag = "flag",
+        /// Nothing on the device: the host orders the launch after every rank's input and before every use of the results.
+        Host = "host",
     }
 }
 
@@ -90,6 +97,10 @@ words! {
     Element, "element", {
         /// IEEE 754 binary32.
         F32 = "f32",
+        /// IEEE 754 binary16.
+        F16 = "f16",
+        /// bfloat16: the upper half of a binary32.
+        Bf16 = "bf16",
     }
 }
 
@@ -98,6 +109,9 @@ words! {
     SumOrder, "sum order", {
         /// ((x0 + x1) + x2) + ..., the accumulator starting as x0.
         RankOrder = "rank_order",
+        /// With P the largest power of two up to W: x_r + x_(r+P) for every r < W - P, then for d = 1, 2, .., P/2 the partial
+        /// sums of ranks r and r + d, the lower rank's on the left, so that W = 4 gives (x0 + x1) + (x2 + x3).
+        Pairwise = "pairwise",
     }
 }
 
@@ -107,6 +121,7 @@ impl Element {
     pub const fn bytes(self) -> u32 {
         match self {
             Element::F32 => 4,
+            Element::F16 | Element::Bf16 => 2,
         }
     }
 }
@@ -117,7 +132,7 @@ impl Wire {
     pub const fn data_bytes(self) -> u32 {
         match self {
             Wire::Ll => 8,
-            Wire::Sentinel | Wire::Flag => 16,
+            Wire::Sentinel | Wire::Flag | Wire::Host => 16,
         }
     }
 }
@@ -127,8 +142,9 @@ impl Algorithm {
     #[must_use]
     pub const fn wires(self) -> &'static [Wire] {
         match self {
-            Algorithm::OneShotPush => &[Wire::Ll, Wire::Sentinel],
+            Algorithm::OneShotPush | Algorithm::Butterfly => &[Wire::Ll, Wire::Sentinel],
             Algorithm::OneShotPull => &[Wire::Flag],
+            Algorithm::RootGather => &[Wire::Flag, Wire::Host],
         }
     }
 
@@ -136,24 +152,34 @@ impl Algorithm {
     #[must_use]
     pub const fn sum_order(self) -> SumOrder {
         match self {
-            Algorithm::OneShotPush | Algorithm::OneShotPull => SumOrder::RankOrder,
+            Algorithm::OneShotPush | Algorithm::OneShotPull | Algorithm::RootGather => SumOrder::RankOrder,
+            Algorithm::Butterfly => SumOrder::Pairwise,
         }
     }
 }
 
-/// Number of ranks that take part in a call: 2 to 8 in the contract, 2 to 4 in this version's templates.
+/// Number of ranks that take part in a call: 2 to 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct World(u32);
 
 impl World {
     /// Every world that kernels are made for.
-    pub const ALL: &'static [World] = &[World(2), World(3), World(4)];
+    pub const ALL: &'static [World] = &[World(2), World(3), World(4), World(5), World(6), World(7), World(8)];
+    /// The last of them.
+    pub const LARGEST: World = World(8);
+    const WORDS: &'static [&'static str] = &["2", "3", "4", "5", "6", "7", "8"];
 
     /// Number of ranks.
     #[must_use]
     pub const fn ranks(self) -> u32 {
         self.0
+    }
+
+    /// The largest power of two that is not above the number of ranks.
+    #[must_use]
+    pub const fn power_of_two(self) -> u32 {
+        1 << self.0.ilog2()
     }
 }
 
@@ -164,7 +190,7 @@ impl TryFrom<u32> for World {
         if World::ALL.contains(&known) {
             return Ok(known);
         }
-        Err(UnknownWord { kind: "world", found: ranks.to_string(), known: &["2", "3", "4"] })
+        Err(UnknownWord { kind: "world", found: ranks.to_string(), known: World::WORDS })
     }
 }
 
@@ -177,7 +203,7 @@ impl From<World> for u32 {
 impl FromStr for World {
     type Err = UnknownWord;
     fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        let unknown = || UnknownWord { kind: "world", found: text.to_owned(), known: &["2", "3", "4"] };
+        let unknown = || UnknownWord { kind: "world", found: text.to_owned(), known: World::WORDS };
         text.parse::<u32>().map_err(|_| unknown())?.try_into()
     }
 }
@@ -208,10 +234,23 @@ impl Kernel {
         format!("xreduce_{}_{}_{}_w{}", self.algorithm, self.wire, self.element, self.world)
     }
 
+    /// Whether packets carry f32 partial sums instead of elements: a butterfly of more than one exchange.
+    #[must_use]
+    pub const fn carries_partial_sums(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Butterfly) && self.world.0 > 2
+    }
+
+    /// Whether the host orders it: no workspace, and no call in the sense of the contract.
+    #[must_use]
+    pub const fn is_ordered_by_host(&self) -> bool {
+        matches!(self.wire, Wire::Host)
+    }
+
     /// Elements that one packet carries (contract, rule 2).
     #[must_use]
     pub const fn elements_per_packet(&self) -> u32 {
-        self.wire.data_bytes() / self.element.bytes()
+        let bytes = if self.carries_partial_sums() { Element::F32.bytes() } else { self.element.bytes() };
+        self.wire.data_bytes() / bytes
     }
 
     /// Packets of a message of `count` elements.
@@ -238,7 +277,10 @@ mod tests {
         }
         assert_eq!("4".parse::<World>().map(World::ranks), Ok(4));
         let error = "one_shot".parse::<Algorithm>().unwrap_err();
-        assert_eq!(error.to_string(), "unknown algorithm `one_shot`, expected one of: one_shot_push, one_shot_pull");
+        assert_eq!(
+            error.to_string(),
+            "unknown algorithm `one_shot`, expected one of: one_shot_push, one_shot_pull, butterfly, root_gather"
+        );
         assert!("9".parse::<World>().is_err() && "two".parse::<World>().is_err());
     }
 
@@ -250,5 +292,15 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|count| kernel.packets(count)), [0, 1, 1, 2]);
         assert_eq!(kernel.packets(u32::MAX), 1 << 31);
         assert_eq!(kernel.capacity(128), 16);
+        let of = |algorithm, wire, element, world| Kernel { algorithm, wire, element, world: World(world) };
+        let packets = [
+            of(Algorithm::OneShotPush, Wire::Ll, Element::Bf16, 8),
+            of(Algorithm::RootGather, Wire::Host, Element::F16, 5),
+            of(Algorithm::Butterfly, Wire::Sentinel, Element::F16, 2),
+            of(Algorithm::Butterfly, Wire::Sentinel, Element::F16, 3),
+            of(Algorithm::Butterfly, Wire::Ll, Element::Bf16, 8),
+        ];
+        assert_eq!(packets.map(|kernel| kernel.elements_per_packet()), [4, 8, 8, 4, 2]);
+        assert_eq!(packets[1].symbol(), "xreduce_root_gather_host_f16_w5");
     }
 }

@@ -1,6 +1,7 @@
 //! Schema 1 of a bundle's `manifest.json`. Documented for hosts in `docs/manifest.md`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::arguments::Argument;
 use crate::kernel::{Algorithm, Element, Kernel, SumOrder, Wire, World};
@@ -24,8 +25,65 @@ pub struct Manifest {
     pub workspace_layout: u32,
     /// SHA-256 over the templates, hexadecimal.
     pub templates_sha256: String,
+    /// Which part of a build this is; none: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// One entry per target, by name.
     pub targets: Vec<TargetEntry>,
+}
+
+/// Which modules of a build are in a bundle: of all in order, those whose number modulo `of` is `index` - 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// From 1 to `of`.
+    pub index: u32,
+    /// Number of shards.
+    pub of: u32,
+    /// Modules of the whole build.
+    pub modules: u32,
+}
+
+impl Manifest {
+    /// The manifest as the text of its file: JSON, what fits a line on one line.
+    ///
+    /// # Errors
+    /// None that this type can cause; serde's signature.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        let mut text = String::new();
+        write_value(&serde_json::to_value(self)?, 0, &mut text);
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+/// The longest line that a value is written on as a whole.
+const LINE: usize = 120;
+
+fn write_value(value: &Value, indent: usize, text: &mut String) {
+    let line = value.to_string();
+    let (open, close, entries): (char, char, Vec<(Option<&String>, &Value)>) = match value {
+        Value::Array(items) if indent + line.len() > LINE => {
+            ('[', ']', items.iter().map(|item| (None, item)).collect())
+        }
+        Value::Object(map) if indent + line.len() > LINE || indent == 0 => {
+            ('{', '}', map.iter().map(|(key, item)| (Some(key), item)).collect())
+        }
+        _ => return text.push_str(&line),
+    };
+    text.push(open);
+    for (index, (key, item)) in entries.into_iter().enumerate() {
+        text.push_str(if index == 0 { "\n" } else { ",\n" });
+        text.extend(std::iter::repeat_n(' ', indent + 1));
+        if let Some(key) = key {
+            text.push_str(&Value::from(key.as_str()).to_string());
+            text.push_str(": ");
+        }
+        write_value(item, indent + 1, text);
+    }
+    text.push('\n');
+    text.extend(std::iter::repeat_n(' ', indent));
+    text.push(close);
 }
 
 /// One GPU target of a bundle.
@@ -74,6 +132,9 @@ pub struct Module {
     pub sha256: String,
     /// Size of the file.
     pub bytes: u64,
+    /// SHA-256 over everything it was made from: templates, target, kernels, generator. Hexadecimal.
+    #[serde(default)]
+    pub inputs_sha256: String,
     /// Ranks of its kernels.
     pub world: World,
     /// What its format says of itself.
@@ -185,6 +246,8 @@ pub enum Evidence {
 pub struct DispatchRow {
     /// Messages of at most this many bytes.
     pub max_bytes: u64,
+    /// Worlds of at most this many ranks.
+    pub max_world: World,
     /// Algorithm.
     pub algorithm: Algorithm,
     /// Wire.

@@ -6,6 +6,8 @@ use crate::kernel::World;
 pub const LAYOUT_VERSION: u32 = 1;
 /// Bytes of a packet.
 pub const PACKET: u64 = 16;
+/// The largest capacity of an inbox, bytes: every offset in a workspace then fits 32 bits, which is what kernels compute in.
+pub const MAX_INBOX_BYTES: u32 = 1 << 26;
 /// Bytes of the header page: the areas begin here.
 pub const HEADER_PAGE: u64 = 4096;
 /// Offset of the header words {epoch, status, abort, 0}.
@@ -31,10 +33,10 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// `None` unless `inbox_bytes` is a non-zero multiple of 128.
+    /// `None` unless `inbox_bytes` is a non-zero multiple of 128 up to [`MAX_INBOX_BYTES`].
     #[must_use]
     pub const fn new(world: World, inbox_bytes: u32) -> Option<Workspace> {
-        if inbox_bytes == 0 || !inbox_bytes.is_multiple_of(128) {
+        if inbox_bytes == 0 || inbox_bytes > MAX_INBOX_BYTES || !inbox_bytes.is_multiple_of(128) {
             return None;
         }
         Some(Workspace { world, inbox_bytes })
@@ -129,7 +131,9 @@ mod tests {
         assert_eq!(workspace.sentinel_inbox(1, 2) + 256, workspace.stage(0));
         assert_eq!(workspace.stage(1) + 256, workspace.bytes());
         assert_eq!(workspace.bytes(), 4096 + 14 * 256);
-        assert!(Workspace::new(World::try_from(2).unwrap(), 64).is_none());
+        let none = |inbox_bytes| Workspace::new(World::try_from(2).unwrap(), inbox_bytes).is_none();
+        assert!(none(64) && none(0) && none(MAX_INBOX_BYTES + 128));
+        assert!(Workspace::new(World::LARGEST, MAX_INBOX_BYTES).unwrap().bytes() < 1 << 32);
     }
 
     #[test]

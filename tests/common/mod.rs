@@ -44,11 +44,11 @@ pub(crate) fn build(out: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The default bundle, in cargo's folder for such things, one per suite.
+/// The default bundle, in cargo's folder for such things: the first suite builds it, the others find nothing changed.
 pub(crate) fn bundle() -> &'static Path {
     static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
     BUNDLE.get_or_init(|| {
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("bundle-", env!("CARGO_CRATE_NAME")));
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bundle");
         text(&mut build(&out, &[]));
         out
     })

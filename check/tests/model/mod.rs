@@ -70,14 +70,14 @@ pub fn session(bug: Option<Bug>) -> ModelSession {
     ModelSession { bug, regions: Vec::new(), launches: 0 }
 }
 
-/// The kernels of a world, as the templates have them.
+/// The kernels of a world, as the templates have them, of f32 and apart from those that the host orders.
 pub fn kernels(world: u32) -> Vec<Kernel> {
     let world = World::try_from(world).unwrap();
     let each = |algorithm: &Algorithm| {
         let algorithm = *algorithm;
         algorithm.wires().iter().map(move |wire| Kernel { algorithm, wire: *wire, element: Element::F32, world })
     };
-    Algorithm::ALL.iter().flat_map(each).collect()
+    Algorithm::ALL.iter().flat_map(each).filter(|kernel| !kernel.is_ordered_by_host()).collect()
 }
 
 /// The arguments of a kernel, by name.
@@ -88,6 +88,12 @@ struct Arguments {
     rank: usize,
     inbox_bytes: u32,
     workspaces: Vec<usize>,
+    root: Option<u32>,
+}
+
+/// The world at the end of a symbol.
+fn ranks(symbol: &str) -> u32 {
+    symbol.rsplit_once('w').unwrap().1.parse().unwrap()
 }
 
 impl Arguments {
@@ -108,7 +114,11 @@ impl Arguments {
             count: word(2),
             rank: launch.rank as usize,
             inbox_bytes: word(6),
-            workspaces: launch.arguments[8..].iter().map(|value| address(value).0).collect(),
+            workspaces: launch.arguments[8..8 + ranks(&launch.symbol) as usize]
+                .iter()
+                .map(|value| address(value).0)
+                .collect(),
+            root: launch.symbol.contains("root_gather").then(|| word(launch.arguments.len() - 1)),
         }
     }
 }
@@ -134,9 +144,9 @@ impl ModelSession {
         }
     }
 
-    fn elements(&self, (region, offset): (usize, usize), count: u32) -> Vec<f32> {
+    fn elements(&self, (region, offset): (usize, usize), count: u32) -> Vec<u32> {
         let bytes = &self.regions[region][offset..offset + 4 * count as usize];
-        bytes.chunks(4).map(|bits| f32::from_bits(u32::from_le_bytes(bits.try_into().unwrap()))).collect()
+        bytes.chunks(4).map(|bits| u32::from_le_bytes(bits.try_into().unwrap())).collect()
     }
 
     /// Ranks that take part: not over capacity, and not told to stop.
@@ -156,23 +166,29 @@ impl ModelSession {
     }
 
     /// The others wait in vain.
-    fn give_up(&mut self, present: &[Arguments]) {
+    fn give_up(&mut self, kernel: Kernel, present: &[Arguments]) {
         if self.has(Bug::IgnoresAbsence) {
             return;
         }
         let world = u32::try_from(present[0].workspaces.len()).unwrap();
         let absent = (0..world).find(|rank| present.iter().all(|other| other.rank != *rank as usize)).unwrap();
         let awaited = if self.has(Bug::BlamesAnother) { (absent + 1) % world } else { absent };
-        for (index, arguments) in present.iter().enumerate() {
+        let waits_for_it = |arguments: &&Arguments| match (kernel.algorithm, arguments.root) {
+            (Algorithm::Butterfly, _) => (arguments.rank as u32 ^ absent).is_power_of_two(),
+            (_, Some(root)) => [absent, arguments.rank as u32].contains(&root),
+            _ => true,
+        };
+        let first_rank = present.iter().find(waits_for_it).unwrap().rank;
+        for arguments in present {
             let own = arguments.workspaces[arguments.rank];
             let now = epoch::next(self.word(own, 0));
-            let first = index == 0 && !self.has(Bug::NobodyTimedOut);
+            let first = arguments.rank == first_rank && !self.has(Bug::NobodyTimedOut);
             let code = if first { status::TIMED_OUT } else { status::PEER_GAVE_UP };
             self.set_status(own, code << 28 | awaited << 24 | now & 0x00FF_FFFF);
             self.set(own, 0, now);
         }
         for rank in 0..world as usize {
-            if rank != present[0].rank {
+            if rank != first_rank {
                 self.set(present[0].workspaces[rank], ABORT, status::TIMED_OUT << 28 | awaited << 24);
             }
         }
@@ -181,19 +197,23 @@ impl ModelSession {
     /// All ranks compute.
     fn reduce(&mut self, kernel: Kernel, all: &[Arguments]) {
         let count = all[0].count;
-        let mut inputs: Vec<Vec<f32>> = all.iter().map(|arguments| self.elements(arguments.input, count)).collect();
+        let mut inputs: Vec<Vec<u32>> = all.iter().map(|arguments| self.elements(arguments.input, count)).collect();
         if self.has(Bug::ReversedOrder) {
             inputs.reverse();
         }
         if self.has(Bug::StartsAtZero) {
-            inputs.insert(0, vec![0.0; count as usize]);
+            inputs.insert(0, vec![0; count as usize]);
         }
         for arguments in all {
             if self.has(Bug::RankDependentOrder) {
                 inputs.rotate_left(1);
             }
-            let slices: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-            let mut sum = reference::sum_f32(&slices);
+            let order = kernel.algorithm.sum_order();
+            let sum = |index: usize| {
+                let contributions: Vec<u32> = inputs.iter().map(|input| input[index]).collect();
+                f32::from_bits(reference::sum(Element::F32, order, &contributions))
+            };
+            let mut sum: Vec<f32> = (0..count as usize).map(sum).collect();
             if self.has(Bug::FlushesSubnormals) {
                 sum.iter_mut().filter(|value| value.is_subnormal()).for_each(|value| *value = 0.0);
             }
@@ -233,7 +253,8 @@ impl ModelSession {
         let flag_wire = kernel.wire == Wire::Flag && !self.has(Bug::ForgetsFlag);
         let wrap = epoch::refreshes_flags(now) && kernel.wire != Wire::Flag && !self.has(Bug::ForgetsFlagAtTheWrap);
         for sender in (0..kernel.world.ranks()).filter(|sender| *sender as usize != arguments.rank) {
-            if flag_wire || wrap {
+            let signals = arguments.root.is_none_or(|root| [sender, arguments.rank as u32].contains(&root));
+            if flag_wire && (signals || epoch::refreshes_flags(now)) || wrap {
                 self.set(own, workspace.flag(sender), now);
             }
         }
@@ -293,8 +314,9 @@ impl Session for ModelSession {
             return Err(BackendError::kernel("rank 1 died"));
         }
         let symbol = &launches[0].symbol;
-        let ranks = launches[0].arguments.len() - 8;
-        let kernel = { kernels(u32::try_from(ranks).unwrap()) }
+        let world = ranks(symbol);
+        let ranks = world as usize;
+        let kernel = { kernels(world) }
             .into_iter()
             .find(|kernel| kernel.symbol() == *symbol)
             .ok_or_else(|| BackendError::unable(format!("no kernel {symbol}")))?;
@@ -307,7 +329,7 @@ impl Session for ModelSession {
         }
         let begun: Vec<bool> = all.iter().map(|arguments| self.begins(kernel, arguments)).collect();
         if begun.iter().all(|begun| *begun) {
-            if all.len() == ranks { self.reduce(kernel, &all) } else { self.give_up(&all) }
+            if all.len() == ranks { self.reduce(kernel, &all) } else { self.give_up(kernel, &all) }
         }
         Ok(())
     }

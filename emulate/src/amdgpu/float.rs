@@ -118,6 +118,14 @@ pub(super) fn single_to_half(bits: u32) -> u32 {
     sign | (rounded - 0x3F00_0000)
 }
 
+/// Binary32 to bfloat16, to nearest even.
+pub(super) fn single_to_bfloat(bits: u32) -> u32 {
+    if bits & 0x7FFF_FFFF > 0x7F80_0000 {
+        return bits >> 16 | 0x40;
+    }
+    (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+}
+
 /// A small integer as a float.
 fn lossless(value: u32) -> f32 {
     u16::try_from(value).map_or(0.0, f32::from)

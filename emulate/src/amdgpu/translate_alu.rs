@@ -293,7 +293,7 @@ fn vector(
     match operation {
         Vector::Map(row) => return map(row, text, selection, site.generation, touches).map(Operation::Map),
         Vector::FusedMix => return fused_mix(text, selection, touches),
-        Vector::Compare { width: Width::Half, .. } | Vector::Select(Width::Half) => {}
+        Vector::Compare { width: Width::Half, .. } | Vector::Select(Width::Half) | Vector::PackedMove => {}
         _ => selection.none()?,
     }
     Ok(match operation {
@@ -311,6 +311,20 @@ fn vector(
                 *slot = (vector_source(*operand, *width, FloatType::None, touches)?, *width);
             }
             Operation::MapDouble { function: *function, destination, sources }
+        }
+        Vector::PackedMove => {
+            let [destination, a, b] = text.exactly()?;
+            let high = match selection.op_sel.as_deref() {
+                None => [false; 2],
+                Some([a, b]) => [*a, *b],
+                Some(_) => return Err("op_sel of another length than 2".to_owned()),
+            };
+            let (destination, _) = vector_destination(destination, Width::Double, touches)?;
+            let mut source = |operand| {
+                Ok::<_, String>((vector_source(operand, Width::Double, FloatType::None, touches)?, Width::Double))
+            };
+            let sources = [source(a)?, source(b)?, (UNUSED, Width::Word)];
+            Operation::MapDouble { function: table::packed_move(high), destination, sources }
         }
         Vector::Compare { function, width, float, sets_exec } => {
             let (destination, [a, b]) = compare_operands(text, *sets_exec, site, touches)?;

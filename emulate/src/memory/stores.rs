@@ -176,6 +176,13 @@ impl Memory {
 
     fn commit_word(&mut self, writer: AgentId, address: u64, value: u32, mask: u32, reach: Reach, time: u64) {
         let Some(spec) = self.agents.get(writer.0 as usize).map(|state| state.spec) else { return };
+        if reach == Reach::Complex {
+            // An older value on its way from the device to the system must not come after this one.
+            let device = self.devices.get_mut(spec.device.index());
+            if let Some(older) = device.and_then(|device| device.dirty.remove(&(WHOLE_DEVICE, address))) {
+                self.settle(address, older, Reach::System);
+            }
+        }
         let old = if reach == Reach::System {
             self.word(address).value
         } else {
@@ -184,16 +191,22 @@ impl Memory {
         let value = (old & !mask) | value;
         self.push_version(address, Version { time, value, older: 0, writer, reach });
         let Some(device) = self.devices.get_mut(spec.device.index()) else { return };
+        // What goes further than a cache takes the place of what that cache holds.
+        let passed: &[u8] = match reach {
+            Reach::System => &[spec.complex, WHOLE_DEVICE],
+            Reach::Device => &[spec.complex],
+            Reach::Complex => &[],
+        };
+        for key in passed {
+            if let Some(dirty) = device.dirty.get_mut(&(*key, address)) {
+                dirty.mask &= !mask;
+                if dirty.mask == 0 {
+                    device.dirty.remove(&(*key, address));
+                }
+            }
+        }
         match reach {
             Reach::System => {
-                for key in [(spec.complex, address), (WHOLE_DEVICE, address)] {
-                    if let Some(dirty) = device.dirty.get_mut(&key) {
-                        dirty.mask &= !mask;
-                        if dirty.mask == 0 {
-                            device.dirty.remove(&key);
-                        }
-                    }
-                }
                 if let Some(word) = self.word_mut(address) {
                     word.value = value;
                 }

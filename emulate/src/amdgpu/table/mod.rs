@@ -8,4 +8,4 @@ mod vector;
 
 pub(crate) use memory::{Memory, memory};
 pub(crate) use scalar::{Scalar, scalar};
-pub(crate) use vector::{MapRow, Vector, vector};
+pub(crate) use vector::{MapRow, Vector, packed_move, vector};

@@ -182,6 +182,9 @@ fn binary(mnemonic: &str) -> Option<Scalar> {
             (u64::from(difference.cast_unsigned()), overflow)
         }),
         "s_addk_i32" | "s_addk_co_i32" => Scalar::WithConstant { function: signed_add, sets_scc: true },
+        // The destination's other bits stay.
+        "s_bitset0_b32" => Scalar::WithConstant { function: |a, b, _| (a & !(1 << (b & 31)), false), sets_scc: false },
+        "s_bitset1_b32" => Scalar::WithConstant { function: |a, b, _| (a | 1 << (b & 31), false), sets_scc: false },
         "s_mulk_i32" => Scalar::WithConstant {
             function: |a, b, _| (u64::from(low(a).wrapping_mul(low(b))), false),
             sets_scc: false,

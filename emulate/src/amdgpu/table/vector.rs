@@ -16,6 +16,7 @@ pub(crate) enum Vector {
         function: fn(u64, u64, u64) -> u64,
         sources: &'static [Width],
     },
+    PackedMove,
     Compare {
         function: fn(&Lanes, &Lanes) -> u32,
         width: Width,
@@ -262,6 +263,12 @@ fn floating(mnemonic: &str) -> Option<Vector> {
         "v_min_num_f32" => row!(F32, Word, [Word, Word], |a, b| float::minimum_number(a, b)),
         "v_cvt_f32_f16" => row!(F16, Word, [Half], |a| float::half_to_single(a)),
         "v_cvt_f16_f32" => row!(F32, Half, [Word], |a| float::single_to_half(a)),
+        "v_cvt_pk_bf16_f32" => {
+            row!(F32, Word, [Word, Word], |a, b| float::single_to_bfloat(a) | float::single_to_bfloat(b) << 16)
+        }
+        "v_cvt_pk_f16_f32" => {
+            row!(F32, Word, [Word, Word], |a, b| float::single_to_half(a) | float::single_to_half(b) << 16)
+        }
         "v_add_f16" => row!(F16, Half, [Half, Half], |a, b| float::half_add(a, b)),
         "v_mul_f16" => row!(F16, Half, [Half, Half], |a, b| float::half_multiply(a, b)),
         "v_pk_add_f16" => packed!(F16, |a, b| float::half_add(a, b)),
@@ -279,12 +286,24 @@ fn wide(mnemonic: &str) -> Option<Vector> {
         "v_ashrrev_i64" => (|a, b, _| (b.cast_signed() >> (a & 63)).cast_unsigned(), &[Word, Double]),
         "v_lshl_add_u64" => (|a, b, c| (a << (b & 7)).wrapping_add(c), &[Double, Word, Double]),
         "v_mov_b64" => (|a, _, _| a, &[Double]),
-        "v_pk_mov_b32" => (|a, b, _| (a & 0xFFFF_FFFF) | (b & 0xFFFF_FFFF_0000_0000), &[Double, Double]),
         "v_pk_add_f32" => (|a, b, _| pairwise(a, b, float::add), &[Double, Double]),
         "v_pk_mul_f32" => (|a, b, _| pairwise(a, b, float::multiply), &[Double, Double]),
+        "v_pk_mov_b32" => return Some(Vector::PackedMove),
         _ => return None,
     };
     Some(Vector::MapDouble { function, sources })
+}
+
+/// `v_pk_mov_b32`: the low word of the result is the half of the first source that the first bit of `op_sel` selects, the
+/// high word that of the second source by the second bit (as LLVM copies register pairs with it).
+pub(crate) fn packed_move(high: [bool; 2]) -> fn(u64, u64, u64) -> u64 {
+    const LOW: u64 = 0xFFFF_FFFF;
+    match high {
+        [false, false] => |a, b, _| (a & LOW) | b << 32,
+        [true, false] => |a, b, _| a >> 32 | b << 32,
+        [false, true] => |a, b, _| (a & LOW) | (b & !LOW),
+        [true, true] => |a, b, _| a >> 32 | (b & !LOW),
+    }
 }
 
 fn pairwise(a: u64, b: u64, operation: fn(u32, u32) -> u32) -> u64 {
