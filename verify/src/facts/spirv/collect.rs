@@ -41,7 +41,7 @@ pub(super) struct Collector {
     memory: Option<u32>,
     /// Function id and name, in order.
     entries: Vec<(u32, String)>,
-    /// Entry's function id, mode, first literals multiplied.
+    /// Entry's function id and mode; its literals multiplied. The first of each counts.
     modes: BTreeMap<(u32, u32), u32>,
     names: BTreeMap<u32, String>,
     /// Id to linkage name; true for an import.
