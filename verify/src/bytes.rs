@@ -24,9 +24,13 @@ pub(crate) fn slice(bytes: &[u8], at: u64, length: u64) -> Option<&[u8]> {
     bytes.get(at..)?.get(..length)
 }
 
-/// Bytes up to the first NUL from `at`, as text.
+/// Longest string that is believed; a table without NUL would be read once for each of its users.
+const STRING_BYTES: usize = 4096;
+
+/// Bytes up to the first NUL from `at`, as text; `None` too if that is more than 4096 bytes away.
 pub(crate) fn c_string(bytes: &[u8], at: u64) -> Option<String> {
     let rest = bytes.get(usize::try_from(at).ok()?..)?;
+    let rest = rest.get(..rest.len().min(STRING_BYTES))?;
     let end = rest.iter().position(|byte| *byte == 0)?;
     Some(String::from_utf8_lossy(rest.get(..end)?).into_owned())
 }
@@ -56,6 +60,7 @@ mod tests {
         assert_eq!(slice(&bytes, u64::MAX, 1), None);
         assert_eq!(c_string(b"ab\0c", 0).as_deref(), Some("ab"));
         assert_eq!(c_string(b"ab\0c", 3), None);
+        assert_eq!(c_string(&[&[b'a'; STRING_BYTES][..], &[0]].concat(), 0), None);
     }
 
     #[test]

@@ -10,6 +10,9 @@ pub(crate) mod ptx;
 pub(crate) mod spirv;
 pub(crate) mod zebin;
 
+/// Functions visited for the call graphs of all kernels of one image. Real modules need thousands.
+const CALL_GRAPH_VISITS: u64 = 5_000_000;
+
 /// How much of each kernel is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {

@@ -222,6 +222,9 @@ fn cuda_fat_binaries() {
         assert_eq!(id.rsplit(' ').next(), Some(image.target.as_str()), "{}", image.path);
         if let Details::Cubin { abi, relocatable, .. } = image.details {
             assert_eq!((abi, relocatable), ((65, 8), !image.loaded));
+            // Each kernel equals cuobjdump -res-usage; here only that nothing is left open.
+            let known = |kernel: &xreduce_verify::Kernel| kernel.vgprs.is_some() && kernel.scratch_bytes.is_some();
+            assert!(image.kernels.iter().all(known), "{}", image.path);
         }
     }
     assert_eq!(verdict(&inspection), Verdict::Clean);

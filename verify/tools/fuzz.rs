@@ -6,7 +6,7 @@
 //! know where headers and fields are instead, and reach below compression: forms named `..._inside`
 //! are mutated first and packed afterwards. A panic leaves its input in `fuzz-find.bin` of the
 //! temporary folder; an abort is found again with the same seed and form. With
-//! `RAYON_NUM_THREADS=1` a run needs one core. `docs/verify-fuzzing.md` keeps the record.
+//! `RAYON_NUM_THREADS=1` a run needs one core. `docs/verify-evidence.md` keeps the record.
 
 #![allow(
     clippy::print_stdout,

@@ -8,6 +8,9 @@ use object::read::archive::ArchiveFile;
 use super::{Found, Place, Walker};
 use crate::model::{ContainerKind, FaultKind};
 
+/// How often the archive's length the names of its members may have in all.
+const NAME_BYTES: usize = 16;
+
 /// True for regular and thin archives.
 pub(super) fn is_archive(bytes: &[u8]) -> bool {
     bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n")
@@ -30,6 +33,8 @@ pub(super) fn open(walker: &Walker<'_>, bytes: &[u8], place: &Place) -> Found {
         return found;
     }
     let mut members = Vec::new();
+    // Long names lie in a table, where hostile ones overlap.
+    let mut left = bytes.len().saturating_mul(NAME_BYTES);
     for member in archive.members() {
         let member = match member {
             Ok(member) => member,
@@ -38,7 +43,12 @@ pub(super) fn open(walker: &Walker<'_>, bytes: &[u8], place: &Place) -> Found {
                 break;
             }
         };
+        left = left.saturating_sub(member.name().len());
         match member.data(bytes) {
+            Ok(_) if member.name().len() > left => {
+                found.malformed(place, "archive: the names of its members are longer than the archive");
+                break;
+            }
             Ok(data) => members.push((String::from_utf8_lossy(member.name()).into_owned(), data)),
             Err(error) => {
                 found.malformed(place, format!("archive: {error}"));

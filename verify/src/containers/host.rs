@@ -103,6 +103,10 @@ pub(super) fn open(walker: &Walker<'_>, bytes: &[u8], place: &Place) -> Found {
                 continue;
             }
         };
+        // Any number of sections may mean the same bytes.
+        if !walker.afford(data.len() as u64, &inside, &mut found) {
+            break;
+        }
         if zeros(data) == data.len() {
             continue;
         }

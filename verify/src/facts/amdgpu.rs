@@ -160,11 +160,11 @@ impl Collected {
 
     fn sort(&mut self) {
         let found = &mut self.symbols;
-        found.unreferenced.retain(|name| !found.undefined.contains(name));
         for list in [&mut found.notable, &mut found.undefined, &mut found.unreferenced, &mut found.defined] {
             list.sort_unstable();
             list.dedup();
         }
+        found.unreferenced.retain(|name| found.undefined.binary_search(name).is_err());
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
         .trim_end_matches('\0');
     let mut module = Module { lexer: Lexer::new(text), ..Module::default() };
     module.read(detail)?;
-    Ok(module.finish(bytes.len() as u64, detail))
+    module.finish(bytes.len() as u64, detail)
 }
 
 /// What has been read so far.
@@ -226,15 +226,16 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
-    fn finish(mut self, bytes: u64, detail: Detail) -> Image {
+    fn finish(mut self, bytes: u64, detail: Detail) -> Result<Image, ReadError> {
         let undefined: Vec<String> = self
             .declared
             .iter()
             .filter(|name| !self.functions.contains_key(*name) && !self.variables.contains(*name))
             .map(|name| (*name).to_owned())
             .collect();
+        let mut visits = super::CALL_GRAPH_VISITS;
         for kernel in &mut self.kernels {
-            let reach = body::reach(&self.functions, &kernel.name);
+            let reach = body::reach(&self.functions, &kernel.name, &mut visits)?;
             kernel.scratch_bytes = Some(reach.local_bytes);
             kernel.shared_bytes = Some(reach.shared_bytes);
             kernel.dynamic_stack = Some(reach.dynamic_stack);
@@ -246,7 +247,7 @@ impl<'a> Module<'a> {
         } else {
             Vec::new()
         };
-        Image {
+        Ok(Image {
             path: String::new(),
             container_id: None,
             group: String::new(),
@@ -262,7 +263,7 @@ impl<'a> Module<'a> {
             kernels: self.kernels,
             symbols: Symbols { defined, undefined, ..Symbols::default() },
             printf_strings: Vec::new(),
-        }
+        })
     }
 }
 

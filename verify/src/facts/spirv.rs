@@ -40,7 +40,7 @@ pub(crate) fn read(bytes: &[u8], detail: Detail) -> Result<Image, ReadError> {
     }
     collector.complete()?;
     let (addressing_model, memory_model) = collector.models()?;
-    let kernels = collector.kernels(detail);
+    let kernels = collector.kernels(detail)?;
     Ok(Image {
         path: String::new(),
         container_id: None,

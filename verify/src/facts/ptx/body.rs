@@ -87,13 +87,20 @@ fn call<'a>(lexer: &mut Lexer<'a>, function: &mut Function<'a>) {
 
 /// Follows direct calls from `entry`. Local memory is summed over everything reachable, which is
 /// an upper bound for the deepest chain and exact when everything was inlined.
-pub(super) fn reach(functions: &BTreeMap<&str, Function<'_>>, entry: &str) -> Reach {
+///
+/// Every function visited costs one of `visits`: entries times functions is the square of the text.
+pub(super) fn reach(
+    functions: &BTreeMap<&str, Function<'_>>,
+    entry: &str,
+    visits: &mut u64,
+) -> Result<Reach, ReadError> {
     let mut reach = Reach::default();
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
     let mut outside = BTreeSet::new();
     let mut seen = BTreeSet::from([entry]);
     let mut waiting = vec![entry];
     while let Some(name) = waiting.pop() {
+        *visits = visits.checked_sub(1).ok_or_else(|| ReadError::unsupported(WHAT, "its call graph is too large"))?;
         let Some(function) = functions.get(name) else {
             outside.insert(name);
             continue;
@@ -105,5 +112,22 @@ pub(super) fn reach(functions: &BTreeMap<&str, Function<'_>>, entry: &str) -> Re
     }
     reach.shared_bytes = shared.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
     reach.outside = outside.into_iter().map(str::to_owned).collect();
-    reach
+    Ok(reach)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_graph_is_followed_as_far_as_its_visits_go() {
+        let mut functions = BTreeMap::new();
+        for (name, callee) in [("k", "f"), ("f", "g"), ("g", "vprintf")] {
+            functions.insert(name, Function { calls: BTreeSet::from([callee]), ..Function::default() });
+        }
+        let mut visits = 4;
+        assert_eq!(reach(&functions, "k", &mut visits).unwrap().outside, ["vprintf"]);
+        assert_eq!(visits, 0);
+        assert!(reach(&functions, "k", &mut 3).is_err());
+    }
 }

@@ -10,7 +10,7 @@ use rspirv::spirv::{AddressingModel, Capability, MemoryModel, Op};
 use super::WHAT;
 use super::parameters::Types;
 use crate::error::ReadError;
-use crate::facts::Detail;
+use crate::facts::{CALL_GRAPH_VISITS, Detail};
 use crate::model::Kernel;
 use crate::symbols::is_spirv_assert;
 
@@ -41,8 +41,8 @@ pub(super) struct Collector {
     memory: Option<u32>,
     /// Function id and name, in order.
     entries: Vec<(u32, String)>,
-    /// Entry's function id, mode, first literals multiplied.
-    modes: Vec<(u32, u32, u32)>,
+    /// Entry's function id and mode; its literals multiplied. The first of each counts.
+    modes: BTreeMap<(u32, u32), u32>,
     names: BTreeMap<u32, String>,
     /// Id to linkage name; true for an import.
     linkage: BTreeMap<u32, (String, bool)>,
@@ -102,7 +102,7 @@ impl Collector {
             }
             (Op::ExecutionMode, [function, mode, literals @ ..]) => {
                 let product = literals.iter().fold(1u32, |all, one| all.saturating_mul(*one));
-                self.modes.push((*function, *mode, product));
+                self.modes.entry((*function, *mode)).or_insert(product);
             }
             (Op::Name, [id, name @ ..]) => {
                 self.names.insert(*id, string(name).0);
@@ -218,16 +218,14 @@ impl Collector {
         names
     }
 
-    pub(super) fn kernels(&self, detail: Detail) -> Vec<Kernel> {
-        self.entries.iter().map(|(id, name)| self.kernel(*id, name, detail)).collect()
+    pub(super) fn kernels(&self, detail: Detail) -> Result<Vec<Kernel>, ReadError> {
+        let mut visits = CALL_GRAPH_VISITS;
+        self.entries.iter().map(|(id, name)| self.kernel(*id, name, detail, &mut visits)).collect()
     }
 
-    fn kernel(&self, id: u32, name: &str, detail: Detail) -> Kernel {
-        let mode = |wanted: u32| {
-            let found = self.modes.iter().find(|(function, mode, _)| *function == id && *mode == wanted);
-            found.map(|(_, _, product)| *product)
-        };
-        let (calls, indirect) = self.reach(id);
+    fn kernel(&self, id: u32, name: &str, detail: Detail, visits: &mut u64) -> Result<Kernel, ReadError> {
+        let mode = |wanted: u32| self.modes.get(&(id, wanted)).copied();
+        let (calls, indirect) = self.reach(id, visits)?;
         let parameters = self.functions.get(&id).map(|function| &*function.parameters);
         let arguments = match (detail, parameters) {
             (Detail::Full, Some(parameters)) => {
@@ -235,7 +233,7 @@ impl Collector {
             }
             _ => Vec::new(),
         };
-        Kernel {
+        Ok(Kernel {
             name: name.to_owned(),
             arguments,
             // Nothing in a module bounds scratch: the driver's compiler decides.
@@ -244,17 +242,19 @@ impl Collector {
             wavefront: mode(MODE_SUBGROUP_SIZE),
             calls: calls.into_iter().collect(),
             ..Kernel::default()
-        }
+        })
     }
 
     /// Outside functions and printing instructions that direct calls from `entry` lead to, and
-    /// whether a call through a pointer was met.
-    fn reach(&self, entry: u32) -> (BTreeSet<String>, bool) {
+    /// whether a call through a pointer was met. Every function visited costs one of `visits`.
+    fn reach(&self, entry: u32, visits: &mut u64) -> Result<(BTreeSet<String>, bool), ReadError> {
         let mut outside: BTreeSet<String> = self.module_prints.iter().map(|print| (*print).to_owned()).collect();
         let mut indirect = false;
         let mut seen = BTreeSet::from([entry]);
         let mut waiting = vec![entry];
         while let Some(id) = waiting.pop() {
+            *visits =
+                visits.checked_sub(1).ok_or_else(|| ReadError::unsupported(WHAT, "its call graph is too large"))?;
             // An assert function may well have a body that the device library linked in.
             if let Some((name, import)) = self.linkage.get(&id)
                 && (*import || is_spirv_assert(name))
@@ -269,7 +269,7 @@ impl Collector {
                 waiting.extend(function.calls.iter().filter(|callee| seen.insert(**callee)));
             }
         }
-        (outside, indirect)
+        Ok((outside, indirect))
     }
 }
 

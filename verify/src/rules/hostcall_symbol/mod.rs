@@ -1,5 +1,7 @@
 //! Symbols of the host-call families in AMDGPU code objects.
 
+use std::collections::BTreeSet;
+
 use super::hostcall_declared::{declares, is_opencl};
 use crate::finding::Severity;
 use crate::model::{Format, Inspection};
@@ -28,7 +30,8 @@ fn check(inspection: &Inspection, _: &crate::Options, drafts: &mut Drafts) {
         if image.format != Format::Amdgpu || notable.is_empty() {
             continue;
         }
-        let undefined = notable.iter().any(|name| image.symbols.undefined.contains(name));
+        let missing: BTreeSet<&String> = image.symbols.undefined.iter().collect();
+        let undefined = notable.iter().any(|name| missing.contains(name));
         let declared = image.kernels.iter().any(|kernel| declares(kernel) && !is_opencl(image, kernel));
         let draft = drafts.image(image, format!("has the symbols {}", notable.join(", ")));
         if undefined || declared {

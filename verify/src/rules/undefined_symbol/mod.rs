@@ -1,5 +1,7 @@
 //! Code objects that cannot load because a symbol is missing.
 
+use std::collections::BTreeSet;
+
 use crate::check::{Options, Profile};
 use crate::finding::Severity;
 use crate::model::{Details, Format, Image, Inspection};
@@ -39,9 +41,10 @@ fn check(inspection: &Inspection, options: &Options, drafts: &mut Drafts) {
         }
         // Name the kernels that reach it, where the format tells.
         let mut named = false;
+        let sought: BTreeSet<&str> = missing.iter().copied().collect();
         for kernel in &image.kernels {
             let reached: Vec<&str> =
-                kernel.calls.iter().map(String::as_str).filter(|name| missing.contains(name)).collect();
+                kernel.calls.iter().map(String::as_str).filter(|name| sought.contains(name)).collect();
             if !reached.is_empty() {
                 named = true;
                 let message = format!("calls undefined {}", some(&reached));
