@@ -142,7 +142,7 @@ pub fn build(options: &BuildOptions, progress: &dyn Progress, interrupted: &Atom
         shard,
         targets: entries,
     };
-    let unchanged = previous.is_some_and(|previous| previous.manifest == manifest);
+    let unchanged = all_found && previous.is_some_and(|previous| previous.manifest == manifest);
     if !unchanged {
         write(&options.out, &files, &manifest, interrupted).map_err(one)?;
     }
