@@ -6,6 +6,7 @@
 mod build;
 mod bundle;
 mod check;
+mod documents;
 mod targets;
 mod verify;
 
@@ -31,6 +32,8 @@ enum Command {
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
     LowerModule,
+    #[command(hide = true)]
+    Documents(documents::Args),
     /// Plays one rank of a check on a device: what `check` starts for each.
     #[command(hide = true, name = check::RANK)]
     PlayRank,
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Targets(args) => targets::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Documents(args) => documents::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,

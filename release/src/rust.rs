@@ -11,7 +11,7 @@ use xreduce_contract::{Algorithm, ArgumentType, Element, SumOrder, Wire, World};
 use crate::bundle::Bundle;
 use crate::contents::Contents;
 use crate::error::Error;
-use crate::layouts::{Layout, Layouts, MOST_RANKS, Source, source, structure};
+use crate::layouts::{Layout, Layouts, Source, source, structure};
 
 const FORMAT: &str = "rust";
 const API: &str = include_str!("rust/api.rs");
@@ -208,8 +208,7 @@ fn kernel_row(kernel: &KernelEntry, world: World, layouts: &Layouts) -> Result<S
 
 fn dispatch_row(row: &DispatchRow) -> String {
     // Every field by name: one that is added must be answered here before a host may choose by these rows.
-    let DispatchRow { max_bytes, algorithm, wire, blocks, threads, source: _, measured: _ } = row;
-    let max_world = MOST_RANKS;
+    let DispatchRow { max_bytes, max_world, algorithm, wire, blocks, threads, source: _, measured: _ } = row;
     format!(
         "            Dispatch {{ max_bytes: {max_bytes}, max_world: {max_world}, algorithm: Algorithm::{}, wire: Wire::{}, \
          blocks: {blocks}, threads: {threads} }},\n",

@@ -110,8 +110,7 @@ fn kernel_row(kernel: &KernelEntry, world: World, layouts: &Layouts) -> Result<S
 
 fn dispatch_row(row: &DispatchRow) -> String {
     // Every field by name: one that is added must be answered here before a host may choose by these rows.
-    let DispatchRow { max_bytes, algorithm, wire, blocks, threads, source, measured: _ } = row;
-    let max_world = crate::layouts::MOST_RANKS;
+    let DispatchRow { max_bytes, max_world, algorithm, wire, blocks, threads, source, measured: _ } = row;
     format!(
         "    {{{max_bytes}u, {max_world}, {}, {}, {blocks}, {threads}}}, /* {} */\n",
         constant(algorithm),

@@ -80,7 +80,7 @@ def plan(target, world, element, count, inbox_bytes, compute_units):
     kernels = _module_entry(target, world)["kernels"]
     size = count * _BYTES[element]
     for row in target["dispatch"]:
-        if size > row["max_bytes"] or world > row.get("max_world", world):
+        if size > row["max_bytes"] or world > row["max_world"]:
             continue
         for kernel in kernels:
             if all(kernel[key] == row[key] for key in ("algorithm", "wire")) and kernel["element"] == element:
