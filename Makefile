@@ -9,7 +9,7 @@ export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help bundle test deny tools bless mutants fmt clean
+.PHONY: help bundle test deny tools bless mutants dist fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -43,6 +43,13 @@ mutants: ## each synchronising operation broken, and noticed: the table of docs/
 	@tools/setup.sh build
 	$(CARGO) build --release --locked --workspace
 	$(TARGET)/release/xreduce-mutants $(TARGET)/release/xreduce
+
+# The revision goes into provenance only if the sources are exactly it.
+dist: ## the command alone, with manual and completions, packed under target/dist
+	@tools/setup.sh build
+	XREDUCE_SOURCE_REVISION=$$(test -n "$$(git status --porcelain 2>&1)" || git rev-parse HEAD) \
+		$(CARGO) build --release --locked
+	@tools/dist.sh $(TARGET)/release/xreduce $(TARGET)/dist
 
 fmt: ## format all Rust code
 	$(CARGO) fmt --all

@@ -81,7 +81,9 @@ fn release(args: &Args, format: Format) -> Result<String, Error> {
     let circumstances = Circumstances {
         epoch: args.source_date_epoch,
         // Set by `make dist`, which builds from a clean checkout; elsewhere not known.
-        source_revision: option_env!("XREDUCE_SOURCE_REVISION").map(str::to_owned),
+        source_revision: option_env!("XREDUCE_SOURCE_REVISION")
+            .filter(|revision| !revision.is_empty())
+            .map(str::to_owned),
     };
     let ptxas = args.ptxas.clone().or_else(|| on_path("ptxas").filter(|_| !args.no_ptxas));
     let options = Options { compress: args.compress, ptxas, circumstances };

@@ -9,6 +9,7 @@ mod bundle;
 mod check;
 mod inspect;
 mod probe;
+mod documents;
 mod targets;
 mod verify;
 
@@ -37,6 +38,8 @@ enum Command {
     /// Lowers one module from standard input to standard output: what `build` starts for each.
     #[command(hide = true, name = build::WORKER)]
     LowerModule,
+    #[command(hide = true)]
+    Documents(documents::Args),
     /// Plays one rank of a check on a device: what `check` starts for each.
     #[command(hide = true, name = check::RANK)]
     PlayRank,
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Documents(args) => documents::run(&args),
         Command::PlayRank => xreduce_launch::rank_main(),
         Command::PlayCudaRank => xreduce_check::cuda::rank_main(),
         Command::LowerModule => match xreduce_llvm::serve(std::io::stdin().lock(), std::io::stdout().lock()) {

@@ -148,8 +148,10 @@ fn merge(shards: &[&Path], out: &Path) -> Command {
 fn three_shards_merge_into_the_bytes_of_one_build() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
-    let amd = ["--target", "gfx1100", "--target", "gfx1201"];
-    let others = ["--target", "sm_90", "--target", "xe2"];
+    let of = |targets: [&'static str; 2]| {
+        ["--target", targets[0], "--target", targets[1], "--element", "f32", "--element", "bf16"]
+    };
+    let (amd, others) = (of(["gfx1100", "gfx1201"]), of(["sm_90", "xe2"]));
     // A target's worlds come from different shards, and a shard holds several targets.
     let one = shard(place, 1, 3, &[&amd[..], &["--world", "2"]].concat());
     let two = shard(place, 2, 3, &[&amd[..], &["--world", "3"]].concat());

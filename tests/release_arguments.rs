@@ -1,4 +1,4 @@
-//! Kernel arguments over the default bundle: manifest, C header, and what each artifact declares of itself all agree.
+//! Kernel arguments of all targets and algorithms: manifest, C header, and what each artifact declares of itself all agree.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,10 +11,33 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
-use common::{bundle, llvm, modules, text, tool, xreduce};
+use common::{build, llvm, text, tool, xreduce};
 use serde_json::Value;
+
+/// Every target and algorithm; arguments depend on the number of ranks, for which two stand, and not on the element.
+fn bundle() -> &'static Path {
+    static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
+    BUNDLE.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("arguments");
+        text(&mut build(&out, &["--element", "f32", "--world", "2", "--world", "5"]));
+        out
+    })
+}
+
+/// Modules of one format.
+fn modules(extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for target in manifest()["targets"].as_array().unwrap() {
+        let files = target["modules"].as_array().unwrap().iter().map(|module| module["file"].as_str().unwrap());
+        found.extend(files.filter(|file| file.ends_with(extension)).map(|file| bundle().join(file)));
+    }
+    assert!(!found.is_empty());
+    found
+}
 
 /// Offset and size of each argument, in order, by kernel.
 type Lists = BTreeMap<String, Vec<(u64, u64)>>;

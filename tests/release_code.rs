@@ -129,10 +129,10 @@ fn plans(said: &str) {
         let [world, count, blocks, threads]: [u64; 4] =
             [world, count, blocks, threads].map(|word| word.parse().unwrap());
         let target = targets.iter().find(|entry| entry["name"] == target).unwrap();
-        let row = target["dispatch"].as_array().unwrap().iter().find(|row| {
-            row["max_bytes"].as_u64().unwrap() >= 4 * count
-                && row["max_world"].as_u64().is_none_or(|most| most >= world)
-        });
+        let row =
+            target["dispatch"].as_array().unwrap().iter().find(|row| {
+                row["max_bytes"].as_u64().unwrap() >= 4 * count && row["max_world"].as_u64().unwrap() >= world
+            });
         let module = target["modules"].as_array().unwrap().iter().find(|module| module["world"] == world).unwrap();
         let kernel = row.map(|row| {
             let mut kernels = module["kernels"].as_array().unwrap().iter();

@@ -50,6 +50,11 @@ if [ "${1:-build}" = test ]; then
     need python3 python3 --version
     need python3-venv python3 -c 'import venv, ensurepip'
     need ocl-icd-libopencl1 has_loader
+    need clang-22 test -x "$llvm/bin/clang"
+    need clang-tools-22 test -x "$llvm/bin/clang-offload-bundler"
+    need libamdhip64-dev test -e /usr/include/hip/hip_runtime_api.h
+    need libze-dev test -e /usr/include/level_zero/ze_api.h
+    need zstd zstd --version
 fi
 test -n "$missing" || exit 0
 

@@ -1,7 +1,7 @@
 //! A bundle in memory: what is packed is what was hashed and judged, whatever happens to its folder meanwhile.
 //!
-//! Each module is checked against its entry in the manifest: size and SHA-256, kernels, and the arguments that the artifact
-//! itself declares (ELF note, PTX parameters, SPIR-V function type). The verifier's strict profile must find nothing.
+//! Each module is checked against its entry in the manifest, and passes the builder's gate once more: size and SHA-256, kernels,
+//! the arguments that the artifact itself declares (ELF note, PTX parameters, SPIR-V function type), the verifier's strict profile.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use xreduce_codegen::bundle::{MANIFEST, read_manifest};
 use xreduce_codegen::family::Family;
-use xreduce_codegen::gate::argument_mismatch;
-use xreduce_contract::World;
+use xreduce_codegen::gate;
 use xreduce_contract::manifest::{Manifest, Module, TargetEntry};
-use xreduce_verify::{Options, check, inspect};
+use xreduce_contract::{Kernel, World, kernel_arguments};
+use xreduce_verify::inspect;
 
 use crate::contents::sha256;
 use crate::error::Error;
@@ -114,23 +114,23 @@ fn judge(module: &Module, bytes: &[u8]) -> Result<String, String> {
         let expected = format!("expected {} bytes with SHA-256 {}", module.bytes, module.sha256);
         return Err(format!("{expected}, found {} bytes with {found}", bytes.len()));
     }
-    let inspection = inspect(bytes, &module.file);
-    let report = check(&inspection, &Options::strict());
-    if let Some(finding) = report.findings.first() {
-        return Err(format!("[{}] {}", finding.code, finding.message));
+    let kernels: Vec<Kernel> = module.kernels.iter().map(|entry| entry.kernel(module.world)).collect();
+    let passed = gate::judge(&module.file, bytes, &kernels, |_| None).map_err(|rejections| {
+        let all: Vec<String> =
+            rejections.into_iter().map(|found| format!("[{}] {}", found.code, found.message)).collect();
+        all.join("; ")
+    })?;
+    if passed.format != module.format {
+        return Err(format!("expected {:?}, found {:?}", module.format, passed.format));
     }
+    for (entry, kernel) in module.kernels.iter().zip(&kernels) {
+        if entry.symbol != kernel.symbol() || entry.arguments != kernel_arguments(kernel) {
+            return Err(format!("the entry of `{}` is not that of the contract's `{}`", entry.symbol, kernel.symbol()));
+        }
+    }
+    let inspection = inspect(bytes, &module.file);
     let [image] = inspection.images.as_slice() else {
         return Err(format!("expected one device image, found {}", inspection.images.len()));
     };
-    if image.kernels.len() != module.kernels.len() {
-        return Err(format!("expected {} kernels, found {}", module.kernels.len(), image.kernels.len()));
-    }
-    for entry in &module.kernels {
-        let kernel = image.kernels.iter().find(|kernel| kernel.name == entry.symbol);
-        let kernel = kernel.ok_or_else(|| format!("does not hold the kernel `{}`", entry.symbol))?;
-        if let Some(message) = argument_mismatch(&entry.arguments, kernel) {
-            return Err(format!("{}: {message}", entry.symbol));
-        }
-    }
     Ok(image.target.clone())
 }

@@ -22,7 +22,7 @@ pub(crate) fn small() -> &'static Path {
 /// What [`small`] asks of a build.
 #[rustfmt::skip]
 pub(crate) const SMALL_CHOICES: &[&str] = &[
-    "--target", "gfx1100", "--target", "gfx1201", "--target", "sm_90", "--target", "xe2", "--world", "2", "--world", "3",
+    "--target", "gfx1100", "--target", "gfx1201", "--target", "sm_90", "--target", "xe2", "--world", "2", "--world", "3", "--element", "f32", "--element", "bf16",
 ];
 
 pub(crate) fn manifest_of(bundle: &Path) -> Value {
