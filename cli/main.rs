@@ -7,9 +7,9 @@ mod bench;
 mod build;
 mod bundle;
 mod check;
+mod documents;
 mod inspect;
 mod probe;
-mod documents;
 mod targets;
 mod verify;
 
