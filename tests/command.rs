@@ -120,8 +120,8 @@ fn a_template_error_is_shown_at_its_own_name_and_line() {
         ("wire/ll.ll.tera", "%passed_0 = icmp eq i32", "%passed_0 = {{ nothing }} icmp eq i32", "sm_90", "nothing"),
         (
             "platform/amdgpu.ll.tera",
-            "\"global_store_b128 $0, $1, off",
-            "\"global_stroe_b128 $0, $1, off",
+            "\"global_store_{{ sixteen_bytes }} $0, $1, $2",
+            "\"global_stroe_{{ sixteen_bytes }} $0, $1, $2",
             "gfx1100",
             "invalid instruction",
         ),

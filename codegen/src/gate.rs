@@ -44,7 +44,6 @@ pub fn judge(
         message,
     };
     let faults = report.findings.iter().filter(|finding| finding.severity >= Severity::Undetermined);
-    let faults = faults.filter(|finding| !spills_within_registers(&inspection, finding));
     let mut rejections: Vec<Rejection> =
         faults.map(|finding| reject(finding.code, finding.kernel.as_deref(), finding.message.to_string())).collect();
 
@@ -87,15 +86,6 @@ pub fn judge(
             Err(rejections)
         }
     }
-}
-
-/// Whether a finding is about scalar registers alone, spilled into lanes of vector registers: no memory takes part, and where
-/// eight workspaces and as many 64-lane masks are alive it is the best there is.
-fn spills_within_registers(inspection: &verify::Inspection, finding: &verify::Finding) -> bool {
-    let kernels = inspection.images.iter().flat_map(|image| &image.kernels);
-    let mut named = kernels.filter(|kernel| Some(kernel.name.as_str()) == finding.kernel.as_deref());
-    finding.code == "register-spill"
-        && named.all(|kernel| kernel.vgpr_spills == Some(0) && kernel.scratch_bytes == Some(0))
 }
 
 /// How the arguments that an artifact declares differ from those of the contract, if they do.
