@@ -139,8 +139,9 @@ fn a_faulty_template_fails_the_build_by_name() {
         std::fs::write(&library, format!("{}\n{text}", fault.declaration)).unwrap();
 
         let out = templates.path().join("out");
-        let arguments = ["--target", fault.target, "--world", "2", "--templates", templates.path().to_str().unwrap()];
-        let said = errors(&mut build(&out, &arguments), 1);
+        // One kernel that prints: with several, LLVM 22 loses the format string's address space on SPIR-V.
+        let arguments = ["--target", fault.target, "--world", "2", "--element", "f32", "--templates"];
+        let said = errors(build(&out, &arguments).arg(templates.path()), 1);
         let case = format!("{} on {}:\n{said}", fault.what, fault.target);
         assert!(said.contains(&format!("[{}]", fault.code)), "{case}");
         if fault.names_kernel {

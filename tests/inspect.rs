@@ -100,12 +100,14 @@ fn the_poll_loop_loads_one_packet_from_own_memory_past_every_cache() {
             other => panic!("{other}"),
         };
         let loops = kernel["code"]["loops"].as_array().unwrap();
-        let poll = loops.iter().find(|one| one["depth"] == 1 && one["innermost"] == true).unwrap();
-        let accesses = poll["accesses"].as_array().unwrap();
-        let loads: Vec<&Value> = accesses.iter().filter(|access| access["kind"] == "load").collect();
-        // The packet, and the header of the own workspace now and then.
+        let loads = |one: &Value| -> Vec<Value> {
+            let accesses = one["accesses"].as_array().unwrap();
+            accesses.iter().filter(|access| access["kind"] == "load").cloned().collect()
+        };
+        // The packet, and the header of the own workspace now and then; told peers, in a loop within, are stored to.
         let expected = serde_json::json!({"count": 2, "kind": "load", "space": "global", "bytes": 16, "bits": bits});
-        assert_eq!(loads, [&expected], "{} {name}", image["path"]);
+        let polls = loops.iter().filter(|one| one["depth"] == 1 && loads(one) == [expected.clone()]).count();
+        assert_eq!(polls, 1, "{} {name}: {loops:#?}", image["path"]);
         seen += 1;
     }
     assert_eq!(seen, 8, "two wires on four targets");
