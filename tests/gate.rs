@@ -140,7 +140,17 @@ fn a_faulty_template_fails_the_build_by_name() {
 
         let out = templates.path().join("out");
         // One kernel that prints: with several, LLVM 22 loses the format string's address space on SPIR-V.
-        let arguments = ["--target", fault.target, "--world", "2", "--element", "f32", "--templates"];
+        let arguments = [
+            "--target",
+            fault.target,
+            "--world",
+            "2",
+            "--algorithm",
+            "one_shot_pull",
+            "--element",
+            "f32",
+            "--templates",
+        ];
         let said = errors(build(&out, &arguments).arg(templates.path()), 1);
         let case = format!("{} on {}:\n{said}", fault.what, fault.target);
         assert!(said.contains(&format!("[{}]", fault.code)), "{case}");

@@ -80,8 +80,8 @@ fn llvm_readelf_sees_the_manifest_in_every_note() {
         let modules =
             manifest["targets"].as_array().unwrap().iter().flat_map(|target| target["modules"].as_array().unwrap());
         let module = modules.into_iter().find(|module| module["file"] == file).unwrap();
-        // A kernel's entry in the note ends with the key that sorts last.
-        let entries: Vec<&str> = notes.split(".workgroup_processor_mode").collect();
+        // Each kernel is an item of the list at this depth.
+        let entries: Vec<&str> = notes.split("\n  - .").collect();
         for kernel in module["kernels"].as_array().unwrap() {
             let symbol = kernel["symbol"].as_str().unwrap();
             let entry = entries.iter().find(|entry| entry.contains(&format!("{symbol}.kd"))).unwrap();
