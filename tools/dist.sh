@@ -22,7 +22,7 @@ install -m 755 -s "$command" "$folder/$name/bin/xreduce"
 "$command" documents "$folder/$name"
 cp README.md LICENSE-APACHE LICENSE-MIT "$folder/$name/share/doc/xreduce"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@${SOURCE_DATE_EPOCH:-0}" \
-    -C "$folder" -cf - "$name" | zstd -q -19 -f -o "$folder/$name.tar.zst"
+    -C "$folder" -cf - "$name" | zstd -q -9 -f -o "$folder/$name.tar.zst"
 (cd "$folder" && sha256sum "$name.tar.zst" >SHA256SUMS)
 ldd "$folder/$name/bin/xreduce"
 ls -l "$folder/$name/bin/xreduce" "$folder/$name.tar.zst"
