@@ -407,12 +407,12 @@ mod tests {
             (
                 "wire: sentinel",
                 "wire: flag",
-                "targets/gfx1100.yaml:20: wire: one_shot_push does not exist with `flag`, expected one of: ll, sentinel",
+                "targets/gfx1100.yaml:26: wire: one_shot_push does not exist with `flag`, expected one of: ll, sentinel",
             ),
             (
                 "max_bytes: 262144",
                 "max_bytes: 1",
-                "targets/gfx1100.yaml:20: max_bytes: 1: expected rows in ascending order",
+                "targets/gfx1100.yaml:26: max_bytes: 1: expected rows in ascending order",
             ),
             (
                 "algorithm: one_shot_pull",
