@@ -13,35 +13,35 @@ use serde_json::Value;
 
 #[test]
 fn kernels_of_world_2_keep_the_contract() {
-    keep_the_contract(2, 4);
+    keep_the_contract("*", 2, 4);
 }
 
 #[test]
 fn kernels_of_world_3_keep_the_contract() {
-    keep_the_contract(3, 4);
+    keep_the_contract("*", 3, 4);
 }
 
 #[test]
 fn kernels_of_larger_worlds_keep_the_contract() {
-    // The ranks share two cores.
+    // The ranks share two cores: one element here, all of them by hand.
     for world in 4..=8 {
-        keep_the_contract(world, 1);
+        keep_the_contract("*_f32", world, 1);
     }
 }
 
 /// Seeds 1 to 4: an absent rank and recovery, a message that is too long, and two without either; about 20 calls each.
-fn keep_the_contract(world: u32, seeds: u32) {
+fn keep_the_contract(glob: &str, world: u32, seeds: u32) {
     let _alone = alone();
     let report = json(&text(check(bundle()).args([
         "--kernel",
-        &format!("xe2/*_w{world}"),
+        &format!("xe2/{glob}_w{world}"),
         "--seeds",
         &seeds.to_string(),
         "--format",
         "json",
     ])));
     let kernels = report["kernels"].as_array().unwrap();
-    assert_eq!(kernels.len(), 21, "{report:#}");
+    assert_eq!(kernels.len(), if glob == "*" { 21 } else { 7 }, "{report:#}");
     for kernel in kernels {
         assert_eq!((&kernel["outcome"], &kernel["seeds"]), (&"passed".into(), &seeds.into()), "{kernel:#}");
         assert!(kernel["calls"].as_u64().unwrap() >= 4 * u64::from(seeds), "{kernel:#}");
@@ -75,32 +75,38 @@ const BROKEN: &[(&str, &str, &str, &str, &str)] = &[
         "wire/sentinel.ll.tera",
         "  call void @gpu.store_packet(ptr addrspace(1) %own, i32 %slot, <4 x i32> splat (i32 -1))\n",
         "",
-        "*push_sentinel*",
+        "*push_sentinel_f32*",
         "a sentinel inbox (byte",
     ),
     (
         "protocol/call.ll.tera",
         "icmp uge i32 %epoch, -3",
         "icmp ugt i32 %epoch, -3",
-        "*push_ll*",
+        "*push_ll_f32*",
         "an ll inbox to be refilled",
     ),
-    ("protocol/call.ll.tera", "icmp eq i32 %epoch, -2147483648", "icmp eq i32 %epoch, -2", "*push_ll*", "flag of rank"),
+    (
+        "protocol/call.ll.tera",
+        "icmp eq i32 %epoch, -2147483648",
+        "icmp eq i32 %epoch, -2",
+        "*push_ll_f32*",
+        "flag of rank",
+    ),
     (
         "protocol/call.ll.tera",
         "and i32 %shifted, 15",
         "and i32 %shifted, 0",
-        "*pull*",
+        "*pull_flag_f32*",
         "status (byte 4 of the workspace)",
     ),
     (
         "protocol/call.ll.tera",
         "select i1 %last, i32 1, i32 %up",
         "select i1 %last, i32 2, i32 %up",
-        "*pull*",
+        "*pull_flag_f32*",
         "epoch (byte 0",
     ),
-    ("wire/sentinel.ll.tera", "splat (i32 2147483647)", "splat (i32 1065353216)", "*push_sentinel*", "element"),
+    ("wire/sentinel.ll.tera", "splat (i32 2147483647)", "splat (i32 1065353216)", "*push_sentinel_f32*", "element"),
 ];
 
 #[test]

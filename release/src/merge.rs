@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 use xreduce_codegen::bundle::{Draft, MANIFEST};
 use xreduce_contract::manifest::{Manifest, TargetEntry};
 
-use crate::attest::json;
 use crate::bundle::Bundle;
 use crate::error::Error;
 
@@ -101,7 +100,8 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Manifest, Error> {
             draft.write(&module.file, shard.bundle.bytes(module))?;
         }
     }
-    draft.write(MANIFEST, &json(&manifest)?)?;
+    let text = manifest.to_text().map_err(|cause| Error::Differs(cause.to_string()))?;
+    draft.write(MANIFEST, text.as_bytes())?;
     draft.publish()?;
     Ok(manifest)
 }
