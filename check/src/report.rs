@@ -68,6 +68,14 @@ pub enum Verdict {
     Undecided,
 }
 
+impl KernelReport {
+    /// Of a kernel that nothing has been run of yet, and nothing is wrong with.
+    pub(crate) fn new(target: &str, symbol: &str) -> Self {
+        let (target, symbol, device) = (target.to_owned(), symbol.to_owned(), String::new());
+        Self { target, symbol, device, seeds: 0, calls: 0, outcome: Outcome::Passed }
+    }
+}
+
 impl Report {
     /// The verdict over all kernels. A fault counts more than what could not be decided.
     #[must_use]

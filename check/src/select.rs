@@ -100,14 +100,7 @@ pub fn check_bundle(
         };
         for focus in wanted {
             let symbol = focus.kernel.symbol();
-            let mut kernel = KernelReport {
-                target: target.name.clone(),
-                symbol: symbol.clone(),
-                device: String::new(),
-                seeds: 0,
-                calls: 0,
-                outcome: Outcome::Passed,
-            };
+            let mut kernel = KernelReport::new(&target.name, &symbol);
             for seed in (selection.first_seed..).take(selection.seeds as usize) {
                 match runner.seed(seed, focus, &all) {
                     Ok((device, right)) => {

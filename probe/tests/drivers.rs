@@ -1,10 +1,17 @@
 //! Talks with drivers, played by stand-ins in C: the calls, their arguments, and what is made of the answers.
 //! What a real driver does is not shown here.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by a panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by a panic"
+)]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
+use libtest_mimic::{Arguments, Trial};
 use tempfile::TempDir;
 use xreduce_probe::Address;
 use xreduce_probe::drivers::{Access, Answer, Driver, End, Kernel, State, ask};
@@ -25,7 +32,6 @@ fn stand_in(folder: &TempDir, driver: Driver) {
 /// Asks in a process that finds libraries in `folder` first.
 fn asked(driver: Driver, folder: &Path, scene: &str) -> Answer {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "child", "--ignored", "--nocapture"]);
     child.env("LD_LIBRARY_PATH", folder).env("DRIVER", driver.word()).env("SCENE", scene);
     let output = child.output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -33,10 +39,8 @@ fn asked(driver: Driver, folder: &Path, scene: &str) -> Answer {
     serde_json::from_str(answer).unwrap()
 }
 
-#[test]
-#[ignore = "what the other tests start"]
-fn child() {
-    let word = std::env::var("DRIVER").unwrap();
+/// What `asked` starts: this program again, told by the variable which driver to ask.
+fn child(word: &str) {
     let driver = Driver::ALL.into_iter().find(|driver| driver.word() == word).unwrap();
     let target = |address, target: Option<&str>| (Address::parse(address).unwrap(), target.map(str::to_owned));
     let targets = [target("0000:03:00.0", Some("gfx1201")), target("0000:0a:00.0", Some("gfx1201"))];
@@ -50,7 +54,6 @@ fn with_stand_in(driver: Driver, scene: &str) -> Answer {
     asked(driver, folder.path(), scene)
 }
 
-#[test]
 fn hip_devices_and_kernels() {
     let answer = with_stand_in(Driver::Hip, "runs");
     assert_eq!(answer.state, State::Answered, "{answer:?}");
@@ -64,7 +67,6 @@ fn hip_devices_and_kernels() {
     assert_eq!(ends, wanted.concat());
 }
 
-#[test]
 fn hip_refuses_hostcalls() {
     for (scene, end, detail) in [
         ("refuses", End::Refused, "hipModuleLaunchKernel: hipErrorIllegalState (401)"),
@@ -82,7 +84,6 @@ fn hip_refuses_hostcalls() {
     }
 }
 
-#[test]
 fn cuda_devices() {
     let answer = with_stand_in(Driver::Cuda, "two");
     assert_eq!(answer.state, State::Answered, "{answer:?}");
@@ -92,7 +93,6 @@ fn cuda_devices() {
     assert!(answer.peers.iter().all(|access| access.can));
 }
 
-#[test]
 fn level_zero_devices() {
     let answer = with_stand_in(Driver::LevelZero, "two");
     assert_eq!(answer.state, State::Answered, "{answer:?}");
@@ -101,7 +101,6 @@ fn level_zero_devices() {
     assert!(answer.peers.len() == 2 && answer.peers.iter().all(|access| !access.can));
 }
 
-#[test]
 fn no_device_is_no_failure() {
     for driver in Driver::ALL {
         let answer = with_stand_in(driver, "none");
@@ -109,7 +108,6 @@ fn no_device_is_no_failure() {
     }
 }
 
-#[test]
 fn a_failing_call_is_named() {
     let answer = with_stand_in(Driver::Cuda, "old");
     assert_eq!(answer.trouble, ["cuInit of libcuda.so.1: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"]);
@@ -118,7 +116,6 @@ fn a_failing_call_is_named() {
 }
 
 /// A library of the right name that is none, and one that lacks functions.
-#[test]
 fn a_broken_library_is_told() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
@@ -131,4 +128,27 @@ fn a_broken_library_is_told() {
     let answer = asked(Driver::Cuda, folder.path(), "two");
     assert_eq!(answer.state, State::Failed);
     assert!(answer.trouble[0].contains("cuInit"), "{answer:?}");
+}
+
+fn main() -> ExitCode {
+    if let Ok(word) = std::env::var("DRIVER") {
+        child(&word);
+        return ExitCode::SUCCESS;
+    }
+    let tests: [(&str, fn()); 7] = [
+        ("hip_devices_and_kernels", hip_devices_and_kernels),
+        ("hip_refuses_hostcalls", hip_refuses_hostcalls),
+        ("cuda_devices", cuda_devices),
+        ("level_zero_devices", level_zero_devices),
+        ("no_device_is_no_failure", no_device_is_no_failure),
+        ("a_failing_call_is_named", a_failing_call_is_named),
+        ("a_broken_library_is_told", a_broken_library_is_told),
+    ];
+    let trial = |(name, test): (&str, fn())| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    libtest_mimic::run(&Arguments::from_args(), tests.map(trial).into()).exit_code()
 }

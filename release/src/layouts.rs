@@ -81,10 +81,19 @@ impl Layouts {
         Ok(layouts)
     }
 
-    /// The list of a kernel's key: its place in [`Self::lists`], and itself.
-    pub(crate) fn get(&self, key: Key) -> Option<(usize, &Layout)> {
-        let at = *self.of_key.get(&key)?;
-        Some((at, self.lists.get(at)?))
+    /// The list of a kernel: its place in [`Self::lists`], and itself.
+    ///
+    /// # Errors
+    /// The kernel is none of the manifest that these are of.
+    pub(crate) fn of_kernel(
+        &self,
+        kernel: &KernelEntry,
+        world: World,
+        format: &'static str,
+    ) -> Result<(usize, &Layout), Error> {
+        let at = self.of_key.get(&(world, kernel.algorithm, kernel.wire)).copied();
+        at.and_then(|at| Some((at, self.lists.get(at)?)))
+            .ok_or_else(|| Error::Format { format, message: format!("`{}` has no argument list", kernel.symbol) })
     }
 }
 

@@ -186,11 +186,7 @@ fn target_row(target: &TargetEntry, layouts: &Layouts) -> Result<String, Error> 
 }
 
 fn kernel_row(kernel: &KernelEntry, world: World, layouts: &Layouts) -> Result<String, Error> {
-    let layout = layouts.get((world, kernel.algorithm, kernel.wire));
-    let (index, layout) = layout.ok_or_else(|| Error::Format {
-        format: FORMAT,
-        message: format!("`{}` has no argument list", kernel.symbol),
-    })?;
+    let (index, layout) = layouts.of_kernel(kernel, world, FORMAT)?;
     Ok(format!(
         "                    Kernel {{ symbol: \"{}\", algorithm: Algorithm::{}, wire: Wire::{}, element: Element::{}, \
          sum_order: SumOrder::{}, elements_per_packet: {}, max_threads_per_block: {}, argument_bytes: {}, arguments: \

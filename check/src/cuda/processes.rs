@@ -101,14 +101,7 @@ pub fn processes(
             rank,
         };
         let seed = selection.first_seed();
-        let mut kernel = KernelReport {
-            target: target.name.clone(),
-            symbol: symbol.clone(),
-            device: String::new(),
-            seeds: 0,
-            calls: 0,
-            outcome: Outcome::Passed,
-        };
+        let mut kernel = KernelReport::new(&target.name, &symbol);
         match run(&program, argument, &(0..module.world.ranks()).map(open).collect::<Vec<_>>(), calls, seed) {
             Ok((device, right, wrong)) => {
                 kernel.device = format!("{device}, {} processes", module.world);

@@ -82,14 +82,7 @@ pub fn soak(
         for focus in wanted {
             let symbol = focus.kernel.symbol();
             let done = report.kernels.len() as u64 * calls;
-            let mut kernel = KernelReport {
-                target: target.name.clone(),
-                symbol: symbol.clone(),
-                device: String::new(),
-                seeds: 0,
-                calls: 0,
-                outcome: Outcome::Passed,
-            };
+            let mut kernel = KernelReport::new(&target.name, &symbol);
             let outcome = match &mut soaking {
                 Ok(soak) => {
                     kernel.device = soak.ranks.device().to_owned();

@@ -89,11 +89,7 @@ fn words(text: &mut String, name: &str, bytes: &[u8]) {
 }
 
 fn kernel_row(kernel: &KernelEntry, world: World, layouts: &Layouts) -> Result<String, Error> {
-    let layout = layouts.get((world, kernel.algorithm, kernel.wire));
-    let (index, layout) = layout.ok_or_else(|| Error::Format {
-        format: FORMAT,
-        message: format!("`{}` has no argument list", kernel.symbol),
-    })?;
+    let (index, layout) = layouts.of_kernel(kernel, world, FORMAT)?;
     Ok(format!(
         "    {{\"{}\", {}, {}, {}, {}, {world}, {}, {}, {}, {}, xreduce_arguments_{index}}},\n",
         kernel.symbol,
