@@ -11,7 +11,8 @@ use xreduce_probe::drivers::{Answers, Driver, KERNELS, ask, ask_apart};
 
 /// Says whether this machine can run GPU collectives, and if not, why and what helps.
 ///
-/// Reads the PCI tree and asks installed drivers. Exit codes: 0 no fault found, 1 a fault, 3 not decided.
+/// Reads the PCI tree and asks installed drivers. Exit codes: 0 no fault found, 1 a fault, 2 wrong usage or
+/// an unreadable DIR, 3 not decided.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Form of the report on standard output

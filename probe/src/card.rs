@@ -80,6 +80,10 @@ impl Card {
 /// All cards of the three vendors, by address.
 pub(crate) fn read(tree: &Tree, kfd: Option<&BTreeMap<Address, Node>>) -> Vec<Card> {
     let addresses: Vec<Address> = tree.names(DEVICES).iter().filter_map(|name| Address::parse(name)).collect();
+    if addresses.is_empty() {
+        // Said apart from "no GPU": a copy that begins at another folder than the root looks like this.
+        tree.note(DEVICES, "lists no PCI function");
+    }
     let mut cards: Vec<Card> = addresses.iter().filter_map(|address| card(tree, *address, &addresses, kfd)).collect();
     cards.sort_by_key(|card| card.function.address);
     for (number, card) in (1..).zip(&mut cards) {
