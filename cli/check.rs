@@ -7,7 +7,10 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use xreduce_check::cuda::{Cuda, processes, soak};
-use xreduce_check::{Backend, Bundle, Emulator, OpenCl, Progress, Report, Selection, Verdict, check_bundle, record};
+use xreduce_check::{
+    Backend, Bundle, Emulator, OpenCl, Progress, Report, Selection, Verdict, check_bundle, check_bundle_in_parallel,
+    record,
+};
 use xreduce_emulate::amdgpu::Decoded;
 
 /// The hidden subcommand that plays a rank of a check on a device.
@@ -62,8 +65,10 @@ enum Place {
 
 /// What is done to each kernel.
 enum Work {
-    /// The plans of seeds.
+    /// The plans of seeds, one after the other on a device.
     Plans(Box<dyn Backend>),
+    /// The plans of seeds, on all processors.
+    Emulation(Emulator),
     /// So many calls.
     Soak(Cuda, u64),
     /// So many calls, each rank a process.
@@ -94,7 +99,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         return ExitCode::from(crate::USAGE);
     }
     let work = match args.on {
-        Place::Emulator => Work::Plans(Box::new(Emulator::new(Box::new(decode)))),
+        Place::Emulator => Work::Emulation(Emulator::new(Box::new(decode))),
         Place::Opencl => Work::Plans(Box::new(OpenCl { rank_argument: RANK.to_owned() })),
         Place::Cuda => match (Cuda::open(), args.calls) {
             (Ok(_), calls) if args.processes => Work::Processes(calls.unwrap_or(100)),
@@ -114,6 +119,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     };
     let report = match &work {
         Work::Plans(backend) => check_bundle(&bundle, backend.as_ref(), &selection, &mut progress),
+        Work::Emulation(emulator) => check_bundle_in_parallel(&bundle, emulator, &selection, &mut progress),
         Work::Soak(cuda, calls) => soak(&bundle, cuda, &selection, *calls, &mut progress),
         Work::Processes(calls) => match processes(&bundle, CUDA_RANK, &selection, *calls, &mut progress) {
             Ok(report) => Ok(report),

@@ -12,7 +12,7 @@ use crate::backend::{Backend, BackendError, Launch, Limits, ModuleBytes, Region,
 /// The emulator, with the disassembler that it reads machine code by.
 pub struct Emulator {
     /// LLVM's disassembler.
-    pub decoder: Box<dyn Decoder>,
+    pub decoder: Box<dyn Decoder + Send + Sync>,
     /// Wave instructions after which a launch counts as hung; where threads are emulated one by one, thread
     /// instructions, four times as many.
     pub step_limit: u64,
@@ -24,7 +24,7 @@ impl Emulator {
 
     /// An emulator with the usual limit.
     #[must_use]
-    pub fn new(decoder: Box<dyn Decoder>) -> Self {
+    pub fn new(decoder: Box<dyn Decoder + Send + Sync>) -> Self {
         Emulator { decoder, step_limit: 10_000_000 }
     }
 }

@@ -33,5 +33,5 @@ pub use opencl::OpenCl;
 pub use plan::{Call, Callable, Ending, Plan, RankCall};
 pub use report::{KernelReport, Outcome, Report, Verdict};
 pub use run::{Stop, run};
-pub use select::{Progress, Selection, check_bundle, record};
+pub use select::{Progress, Selection, check_bundle, check_bundle_in_parallel, record};
 pub use values::Values;

@@ -7,7 +7,9 @@ use std::fs;
 
 use model::{Bug, Model, kernels};
 use tempfile::TempDir;
-use xreduce_check::{Bundle, BundleError, Outcome, Selection, Verdict, check_bundle, record};
+use xreduce_check::{
+    Bundle, BundleError, Outcome, Progress, Selection, Verdict, check_bundle, check_bundle_in_parallel, record,
+};
 use xreduce_contract::manifest::{Evidence, Format, KernelEntry, Manifest, Module, SpinLimitUnit, TargetEntry};
 use xreduce_contract::{CONTRACT_VERSION, World, kernel_arguments};
 
@@ -93,6 +95,12 @@ fn all_kernels_that_run_here_pass_and_enter_the_manifest() {
     let report = report.unwrap();
     assert_eq!((report.verdict(), report.kernels.len(), report.not_run_here), (Verdict::Passed, 12, 6));
     assert!(report.kernels.iter().all(|kernel| kernel.seeds == 4 && kernel.calls > 16));
+    assert_eq!(steps.last(), Some(&(48, 48)));
+    assert!(steps.is_sorted());
+    let mut steps = Vec::new();
+    let mut progress = |progress: Progress<'_>| steps.push((progress.done, progress.of));
+    let parallel = check_bundle_in_parallel(&bundle, &Model(None), &selection, &mut progress).unwrap();
+    assert_eq!(parallel, report, "the same kernels in the same order");
     assert_eq!(steps.last(), Some(&(48, 48)));
     assert!(steps.is_sorted());
     let text = report.to_string();
